@@ -1,4 +1,4 @@
-"""Rows that are directions: scaled to unit length, in the form that kernels of models on the sphere read."""
+"""Input of models of directions: rows scaled to unit length, and checks of chains on spheres."""
 
 import zlib
 from dataclasses import dataclass
@@ -13,15 +13,18 @@ from .utils._numbers import holds_texts
 from .utils._sklearn import validate_data
 from .utils._warnings import warn_user
 
-_FAST = 3.0  # mean squared velocity above which a step is too long; on text, defaults lie between 0.98 and 1.28
-_SETTLED = 20  # steps after which a chain at a default step size has reached its temperature
+_FAST = 3.0  # mean squared velocity above which the step size is too large; defaults on text give 0.98 to 1.28
+_SETTLED = 20  # steps after which velocities at a default step size are stationary
 
 
 def unit_rows(X, normalize):
-    """Rows of unit length as CSR of float64; all-zero rows stay; rejects other lengths unless ``normalize``."""
+    """Unit rows as CSR of float64. Rows of other lengths are scaled, or raise an error if not ``normalize``.
+
+    All-zero rows remain all-zero.
+    """
     rows = sparse.csr_array(X, dtype=np.float64, copy=True)
     rows.sum_duplicates()
-    rows.eliminate_zeros()  # in the copy: content keys ignore them
+    rows.eliminate_zeros()  # content keys and `has_content` expect no explicit zeros
     if normalize and rows.nnz and not 1e-100 < abs(rows).data.min() <= abs(rows).data.max() < 1e100:
         largest = abs(rows).max(axis=1).toarray().ravel()  # squares would overflow or underflow
         rows.data /= np.repeat(largest, np.diff(rows.indptr))
@@ -39,28 +42,29 @@ def unit_rows(X, normalize):
 
 
 def content_keys(rows):
-    """A key for each row's content that ignores the last digits, in which scaling to unit length may differ."""
+    """Hash of the content of each row, rounded to float32 to ignore rounding errors of the scaling to unit length."""
     rounded = rows.copy()
     rounded.data = rounded.data.astype(np.float32).astype(np.float64)
     return row_keys(rounded)
 
 
 def has_content(rows):
-    """Which CSR rows are not all-zero; the others carry no information."""
+    """Boolean mask of the CSR rows with a non-zero entry; the others carry no information."""
     return np.diff(rows.indptr) > 0
 
 
 @dataclass(frozen=True, eq=False)
 class RowData:
-    """Unit rows in the form that kernels read, shared by all chains.
+    """Unit rows in the arrays that kernels read, shared by all chains.
 
     Parameters
     ----------
     ptr, words, values : ndarray
-        CSR.
+        CSR arrays: row pointers, columns and entries.
     n_words : int
+        Number of columns.
     n_batch : int
-        Rows of a minibatch.
+        Number of rows in a minibatch.
     """
 
     ptr: np.ndarray
@@ -71,22 +75,22 @@ class RowData:
 
     @classmethod
     def from_csr(cls, X, n_batch):
-        """From unit rows."""
+        """Convert unit rows in CSR."""
         parts = X.indptr.astype(np.int64), X.indices.astype(np.int64), np.ascontiguousarray(X.data, dtype=np.float64)
         return cls(*parts, X.shape[1], n_batch)
 
     def fingerprint(self):
-        """A number by which to recognise the data; it ignores the last digits."""
+        """Checksum by which `resume` recognises the data, from entries rounded to float32."""
         rounded = self.values.astype(np.float32)
         return zlib.crc32(self.words, zlib.crc32(self.ptr, zlib.crc32(rounded)))
 
     @property
     def csr(self):
-        """The three arrays, in the kernels' order."""
+        """The arrays (ptr, words, values), in the order of the arguments of kernels."""
         return self.ptr, self.words, self.values
 
     def as_csr(self):
-        """The rows as a sparse array that shares the memory."""
+        """Sparse array that shares the memory of these rows."""
         return sparse.csr_array((self.values, self.words, self.ptr), shape=(self.n_docs, self.n_words))
 
     @property
@@ -96,20 +100,21 @@ class RowData:
 
 
 def mean_square_velocity(velocity):
-    """Mean squared velocity on spheres, 1 at the right temperature."""
+    """Mean squared velocity per tangent dimension, whose stationary expectation is 1."""
     with np.errstate(over="ignore"):
         return float(np.sum(velocity**2) / (velocity.shape[0] * (velocity.shape[1] - 1)))
 
 
 def largest_square_velocity(velocity):
-    """The largest `mean_square_velocity` that is no reason to warn."""
+    """Largest `mean_square_velocity` without a warning."""
     n = velocity.shape[0] * (velocity.shape[1] - 1)
-    # In few dimensions chance alone may exceed _FAST: take the chi-square quantile of probability exp(-20).
+    # In few dimensions, a correct sampler can exceed _FAST by chance. A chi-square variable exceeds this bound with
+    # probability at most exp(-20).
     return max(_FAST, 1.0 + 2.0 * np.sqrt(20.0 / n) + 40.0 / n)
 
 
 def check_unit_rows(estimator, X, *, reset):
-    """Unit rows of X as CSR of float64, for an estimator with a parameter ``normalize``."""
+    """Check X and return it as unit rows in CSR of float64, for an estimator with a parameter ``normalize``."""
     refuse_containers(X)
     if holds_texts(X):
         raise ValueError(
@@ -126,18 +131,18 @@ def check_unit_rows(estimator, X, *, reset):
 
 
 def rows_with_content(rows):
-    """Unit rows that are not all-zero, for a mean over them; raises if there are none."""
+    """Rows with a non-zero entry, for the mean of a score; raises an error if there are none."""
     full = has_content(rows)
     if not full.any():
         raise ValueError(
-            f"X has {rows.shape[0]} rows that are all zero, which have no direction, and no others; a score needs "
-            "at least one row with a nonzero entry."
+            f"X must have a row with a nonzero entry; got {rows.shape[0]} rows that are all zero, which have no "
+            "direction."
         )
     return rows if full.all() else rows[full]
 
 
 def check_movement(draws):
-    """The check that the draws of no chain, (n_chains, n_kept, ...), are all alike; in a list."""
+    """List with the check that in each chain the draws (n_chains, n_kept, ...) are not all equal."""
     n_kept = draws.shape[1]
     if n_kept < 2:
         return []
@@ -152,14 +157,15 @@ def check_movement(draws):
 
 
 def check_velocities(chains):
-    """The check that velocities are not too large, in a list: on a sphere, nothing becomes infinite.
+    """List with the check that velocities are not too large, since a divergent chain on a sphere stays finite.
 
-    Chains that are still falling towards the posterior, by short steps, are fast too; the curvature separates them.
+    Velocities are also large while a chain with a small step size still moves towards the posterior. The curvature
+    distinguishes this case.
 
     Parameters
     ----------
     chains : list of Chain
-        Of a model on spheres: with `_is_too_stiff`, ``n_inner``, and velocities in ``state.aux[0]``.
+        Chains on spheres, with `_is_too_stiff`, ``n_inner``, and velocities in ``state.aux[0]``.
     """
     if not chains[0].sampler._keeps_velocity or chains[0].step < _SETTLED:
         return []

@@ -1,1 +1,1 @@
-"""Models whose data are dense rows and whose state moves as a whole."""
+"""Models with dense rows and a continuous state, which a sampler moves as a whole."""

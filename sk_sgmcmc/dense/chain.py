@@ -1,4 +1,4 @@
-"""Chains of models whose data are dense rows: their data, the compiled loops that make their steps, and particles."""
+"""Chains of models with dense rows: their data, the compiled loops that make their steps, and particles."""
 
 import time
 from dataclasses import dataclass
@@ -15,16 +15,19 @@ from ..samplers.state import SamplerState
 
 
 class MinibatchLoop:
-    """One minibatch, one step."""
+    """Reads one minibatch per step."""
 
     def also_kept(self, state):
-        """Shapes, by name, of what is kept of a draw in addition to theta."""
+        """Shapes of the arrays that are kept with each draw in addition to theta, by name."""
         if state.geometry == "euclidean" or not state.aux.shape[0]:
             return {}
         return {"aux": state.theta.shape}
 
     def run(self, chain, slots, hypers, draws):
-        """Make one step for each of ``slots`` and keep those with a slot in ``draws``; returns (status, steps made)."""
+        """Make a step for each entry of ``slots`` and keep draws; return (status, number of steps made).
+
+        ``slots`` contains the index of each step in the arrays ``draws``, or -1 for steps that are not kept.
+        """
         dense, state = chain.data[0], chain.state
         first, second = state.kernels()
         kept_aux = draws["aux"] if "aux" in draws else np.empty((0, *state.theta.shape))
@@ -35,10 +38,10 @@ class MinibatchLoop:
 
 
 class MetropolisLoop:
-    """Trajectories on all the data, accepted or not."""
+    """Metropolis trajectories on all rows."""
 
     def also_kept(self, state):
-        """Nothing."""
+        """Nothing else is kept."""
         return {}
 
     def run(self, chain, slots, hypers, draws):
@@ -49,10 +52,10 @@ class MetropolisLoop:
 
 
 class NUTSLoop:
-    """Trajectories that double until they turn."""
+    """Trajectories of the no-U-turn sampler."""
 
     def also_kept(self, state):
-        """Numbers of each trajectory, in the order of the kernel."""
+        """Statistics of each trajectory, in the order of `sk_sgmcmc.kernels.samplers.nuts`."""
         return {"statistics": (nuts.N_STATISTICS,)}
 
     def run(self, chain, slots, hypers, draws):
@@ -62,7 +65,7 @@ class NUTSLoop:
 
 
 class RiemannianMetropolisLoop(MetropolisLoop):
-    """Trajectories under a metric that depends on the state."""
+    """Metropolis trajectories under a metric that depends on the state."""
 
     def run(self, chain, slots, hypers, draws):
         """As `MinibatchLoop.run`."""
@@ -74,7 +77,7 @@ class RiemannianMetropolisLoop(MetropolisLoop):
 
 
 class RiemannianMinibatchLoop(MinibatchLoop):
-    """One minibatch, one step, under a metric that depends on the state."""
+    """Reads one minibatch per step, under a metric that depends on the state."""
 
     def run(self, chain, slots, hypers, draws):
         """As `MinibatchLoop.run`."""
@@ -88,7 +91,7 @@ class RiemannianMinibatchLoop(MinibatchLoop):
         )  # fmt: skip
 
 
-# By the name that a sampler gives its loop.
+# Loops, by the name that a sampler declares.
 LOOPS = {
     "dense": MinibatchLoop(),
     "metropolis": MetropolisLoop(),
@@ -98,25 +101,25 @@ LOOPS = {
 }
 
 
-# Steps of the first piece of a run; the time of each piece sets the size of the next.
+# Number of steps in the first piece of a run. Pieces then grow or shrink to take about _PIECE_SECONDS.
 _FIRST_PIECE = 64
 _PIECE_SECONDS = 0.2
-# Rows of a metric for each entry of the state, at least: from fewer, it is small in directions that the rows lack.
+# Least number of rows per entry of the state for a metric. From fewer rows it would be too small in some directions.
 _METRIC_ROWS = 5
-# Number of entries of a state above which its draws are kept as float32.
+# Draws of states with more entries are kept as float32.
 _WIDE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """A metric on flat space, see `sk_sgmcmc.kernels.samplers.riemannian`.
+    """A state-dependent metric G on Euclidean space, see `sk_sgmcmc.kernels.samplers.riemannian`.
 
     Parameters
     ----------
     kernel : kernel
-        Writes G and its derivatives.
+        Computes G and its derivatives.
     params : ndarray
-        Its constants.
+        Constants of the kernel.
     diagonal : bool
         Whether G is diagonal.
     """
@@ -128,24 +131,26 @@ class Metric:
 
 @dataclass(frozen=True, eq=False)
 class DenseData:
-    """Rows in the form that kernels read.
+    """Data and signal of a model, as kernels read them.
 
     Parameters
     ----------
     X, y : ndarray of shape (n, n_inputs), (n, n_outputs)
+        Inputs and outputs.
     weight : ndarray of shape (n,)
+        Weights of the rows.
     params : ndarray
         Constants of the model.
     signal : kernel
-        The model's signal.
+        Computes the log density and its gradient.
     n_batch : int
-        Rows of a minibatch.
+        Number of rows in a minibatch.
     with_replacement : bool
-        Draw each minibatch row by row instead of reading blocks of a shuffled copy.
+        Whether to draw each minibatch row by row, instead of reading contiguous rows of a shuffled copy.
     in_random_order : bool
         Whether the rows are already in random order.
     metric : Metric or None
-        For samplers that need one.
+        Metric, for samplers that need one.
     """
 
     X: np.ndarray
@@ -164,9 +169,10 @@ class DenseData:
         return self.X.shape[0]
 
     def in_reading_order(self, rng):
-        """The rows shuffled once, so that a minibatch is a block; the first block is repeated after the end.
+        """Return X, y and weight in shuffled order, so that a minibatch is a contiguous range of rows.
 
-        Blocks that run past the end are then contiguous too. Returns padded X, y, weight.
+        The first ``n_batch`` rows are repeated at the end, so that minibatches across the end are contiguous too. The
+        order is unchanged, without repetition, if minibatches are all rows or drawn with replacement.
         """
         X, y, weight = self.X, self.y, self.weight
         if self.n_batch < self.n_rows and not self.with_replacement:
@@ -176,9 +182,10 @@ class DenseData:
         return tuple(np.ascontiguousarray(part, dtype=np.float64) for part in (X, y, weight))
 
     def metric_rows(self, n_entries):
-        """Rows of the metric of a state of ``n_entries``, evenly spaced and fixed, so that it is a function of theta.
+        """X, y and weight of the rows from which the metric of a state of ``n_entries`` is computed.
 
-        They are as many as a minibatch has, or more if these are too few to estimate the metric.
+        These rows are evenly spaced and fixed, so that the metric is a function of theta alone. There are as many as in
+        a minibatch, or more if those are too few to estimate the metric.
         """
         n = min(self.n_rows, max(self.n_batch, _METRIC_ROWS * n_entries))
         some = np.linspace(0, self.n_rows - 1, n).round().astype(int)
@@ -186,26 +193,27 @@ class DenseData:
 
 
 class DenseChain(Chain):
-    """Minibatch chain over dense rows.
+    """Chain of a model with dense rows.
 
     Parameters
     ----------
     seed : SeedSequence
     plan : DrawPlan
     sampler : Sampler
-        Resolved: with ``step_size_``.
+        Resolved, so that it has ``step_size_``.
     geometry : str
+        Space on which the state lies, such as "euclidean".
     theta : ndarray of shape (n_rows, width)
-        Start.
+        Initial state.
     shuffle_seed : int
-        Seed of the order of rows; one for all chains, so that they share the copy.
+        Seed of the order of rows. It is the same for all chains, so that they share one shuffled copy.
 
     Attributes
     ----------
     n_failures : int
-        Exceptions of a user's density, each of which ended a trajectory.
+        Number of exceptions raised by a user's log density; each ended a trajectory.
     first_failure : str
-        The first of them.
+        Description of the first exception.
     """
 
     _unpickled = ("data", "_rows", "metric_rows")
@@ -225,20 +233,20 @@ class DenseChain(Chain):
 
     @property
     def theta(self):
-        """The state of the model."""
+        """Current state."""
         return self.state.theta
 
     @staticmethod
     def state_shape(sampler, shape):
-        """The shape of what a chain of this sampler moves, for a state of the model of the given shape."""
+        """Shape of the state of a chain with this sampler, if the parameters of the model have the given shape."""
         return shape
 
     def _begin(self, theta, sampler):
-        """The first state."""
+        """Initial state, given the start ``theta``."""
         return np.array(theta, dtype=np.float64)
 
     def bind(self, data):
-        """Bind to a `DenseData`, or to (DenseData, rows already in reading order), so that chains share the copy."""
+        """Bind to ``data``, a pair of `DenseData` and its rows in reading order (None: compute these)."""
         self.data = data
         dense, rows = data
         if rows is None:
@@ -249,7 +257,7 @@ class DenseChain(Chain):
         return self
 
     def next_starts(self, n):
-        """The first rows of the next ``n`` minibatches; -1 for rows that are drawn one by one."""
+        """Index of the first row of each of the next ``n`` minibatches; -1 if rows are drawn with replacement."""
         dense = self.data[0]
         if dense.with_replacement and dense.n_batch < dense.n_rows:
             return np.full(n, -1)
@@ -274,11 +282,11 @@ class DenseChain(Chain):
             self._piece = max(1, self._piece // 2)
 
     def _count(self, failures, status, made):
-        """Count the exceptions of a piece of the run; raises where the sampler could not reject the state."""
+        """Count the exceptions of the last piece; raise an error if the sampler could not reject the state."""
         failures.raise_fatal()
         if status and failures.n:
             why = (
-                "It did not raise at the same state before: let it depend on its arguments only."
+                "It did not raise before at the same state, but must depend on its arguments only."
                 if self.sampler._corrects_steps
                 else f"{type(self.sampler).__name__} has no Metropolis test, so it cannot reject a state where the log "
                 'density is not defined. Use a sampler that can, such as sampler="nuts", or a smaller step size, or '
@@ -296,11 +304,11 @@ class DenseChain(Chain):
 
     @property
     def read(self):
-        """What every loop reads first: the state's arrays, the rows and the model's constants."""
+        """First arguments of every loop: the arrays of the state, the rows, and the constants of the model."""
         return *self.state.arrays, *self._rows, self.data[0].params
 
     def _make_steps(self, slots, hypers):
-        """Make one step for each of ``slots`` and keep those with a slot; returns (status, steps made)."""
+        """Make a step for each of ``slots``, as `MinibatchLoop.run`, and keep draws in ``self.kept``."""
         loop = self._loop
         if "theta" not in self.kept:
             dtype = np.float32 if self.theta.size > _WIDE else np.float64
@@ -312,7 +320,7 @@ class DenseChain(Chain):
         return loop.run(self, slots, hypers, self.kept)
 
     def _keep_rounded(self, loop, slots, hypers):
-        """Run the loop with the kept draws of this piece rounded to float32."""
+        """Run the loop with float64 arrays for this piece, then store its draws as float32."""
         keeps = slots >= 0
         piece = {name: np.empty((int(keeps.sum()), *draws.shape[1:])) for name, draws in self.kept.items()}
         own = np.where(keeps, np.cumsum(keeps) - 1, -1)
@@ -323,21 +331,21 @@ class DenseChain(Chain):
         return status, made
 
     def current(self):
-        """The present state."""
+        """Current state, by name, in the form of a draw."""
         state = {"theta": self.theta.copy()}
         return {**state, "aux": self.state.aux[0].copy()} if "aux" in self._loop.also_kept(self.state) else state
 
 
 class ParticleChain(DenseChain):
-    """Particles over dense rows; parameters as for `DenseChain`.
+    """Interacting particles of a model with dense rows; parameters as for `DenseChain`.
 
-    ``theta`` is (n_particles, n_rows, width). The start is that of all particles, or one point about which they are
-    spread. The draws are the present particles: none are kept on the way.
+    ``theta`` has shape (n_particles, n_rows, width). The start is an array of this shape, or one point around which
+    particles are scattered. The draws are the final particles; earlier states are not kept.
     """
 
     @staticmethod
     def state_shape(sampler, shape):
-        """The shape of all particles, each of the given shape."""
+        """Shape of the array of all particles, each of the given shape."""
         return (sampler.n_particles, *shape)
 
     def _begin(self, theta, sampler):
@@ -355,20 +363,20 @@ class ParticleChain(DenseChain):
         )  # fmt: skip
 
     def current(self):
-        """The particles, (n_particles, n_rows, width)."""
+        """Current particles, (n_particles, n_rows, width)."""
         return {"theta": self.theta.copy()}
 
     def draws(self):
-        """The particles, (n_particles, n_rows, width)."""
+        """Current particles, as `current`."""
         return self.current()
 
 
-# Classes of chains by the name of the sampler's loop.
+# Classes of chains, by the name of the loop that a sampler declares.
 CHAINS = {**dict.fromkeys(LOOPS, DenseChain), "particles": ParticleChain}
 
 
 def make_chains(seeds, plan, sampler, geometry, starts, shuffle_seed, dense):
-    """Chains for a sampler, one for each seed and start, which share one copy of the data."""
+    """Make a chain for each seed and start; all chains share one copy of the data."""
     rows = dense.in_reading_order(np.random.default_rng(shuffle_seed))
     make = sampler._pick_loop(CHAINS)
     return [

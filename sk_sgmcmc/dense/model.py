@@ -1,4 +1,4 @@
-"""Base class of estimators with dense rows and a nearly Gaussian posterior: chains in coordinates of unit spread."""
+"""Base class of estimators with dense rows and a nearly Gaussian posterior: chains in whitened coordinates."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from ..utils._parameters import keyword_parameters
 from .chain import make_chains
 from .tuning import DenseGradient, inverse_metric, metric_rate, minibatch_variance, stiffness, unit_root
 
-# With ``thin="auto"``, number of draws behind posterior means; ``samples_`` holds a hundred, evenly spaced.
+# Number of draws averaged in posterior means with ``thin="auto"``; ``samples_`` contains 100 of them, evenly spaced.
 MAX_DRAWS = 1500
-# The same for models with more than `_WIDE` coefficients.
+# As MAX_DRAWS, for models with more than `_WIDE` coefficients.
 WIDE_DRAWS = 200
 _WIDE = 2000
 _PROBES = 3
 _PROBE_ROWS = 5000
-_CELLS_PER_STEP = 100_000  # entries of the data in a minibatch of "auto": reading them takes about 50 microseconds
-NOISE = 0.05  # share of a variance that minibatches may add
-# Time for which particles move, in units in which the posterior relaxes in 1; and steps at most.
+_CELLS_PER_STEP = 100_000  # entries of the data in an automatic minibatch, which take about 50 microseconds to read
+NOISE = 0.05  # share of a posterior variance that the noise of minibatches may add
+# Time for which particles move, in units of the relaxation time of the posterior, and largest number of steps.
 _FLOW_TIME, _MOST_FLOW = 60.0, 100_000
-# A step under a metric, about 0.4 over the root of a curvature, is at most half the time in which the metric changes.
+# Limits a step under a metric, 0.4 over the square root of a curvature, to half the time scale of the metric.
 _METRIC_REACH = 0.8
-STIFFEST = 100.0  # a probe lies far outside the posterior of a skew coordinate, which is never stiffer than that
-_SPREAD_CELLS = 5e7  # rows times entries that gradients read to see how widely draws spread: a hundredth of a fit
-# Entries beyond which coordinates are not whitened: products with gradients then vary too much entry by entry.
+STIFFEST = 100.0  # upper limit of curvatures: in skew coordinates, probes can lie far outside the posterior
+_SPREAD_CELLS = 5e7  # rows times entries that the check of the spread of draws reads, about 1% of a fit
+# States with more entries are not whitened, and their spread is checked on average only, as entries vary too much.
 _MOST_WHITENED = 1000
 
 
 @keyword_parameters
 class BaseDenseSGMCMC(BaseSGMCMC):
-    """Base class of estimators with dense rows, in coordinates of about unit posterior spread.
+    """Base class of estimators with dense rows, in coordinates with a posterior spread of about 1.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ class BaseDenseSGMCMC(BaseSGMCMC):
     Attributes
     ----------
     sampler_ : sampler object
-        The sampler in use. ``sampler_.step_size_`` is the step size that "auto" chose, in units of whitened
-        coordinates.
+        The sampler of the fit. ``sampler_.step_size_`` is its step size, in whitened coordinates, also if chosen by
+        "auto".
     batch_size_ : int
         Number of rows in a minibatch.
     n_samples_seen_ : int
@@ -57,18 +57,18 @@ class BaseDenseSGMCMC(BaseSGMCMC):
     Other Parameters
     ----------------
     with_replacement : bool, default=False
-        Whether to draw each minibatch row by row, instead of reading blocks of the rows in an order shuffled once.
+        Whether to draw each minibatch with replacement, instead of reading the rows in an order that is shuffled once.
     sampler : str, sampler object or None, default=None
-        Any sampler on flat space. None: `SGHMC`. Particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are approximate,
-        and their intervals too narrow.
+        Any sampler on Euclidean space. None: `SGHMC`. Particle samplers (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are
+        approximate, and their intervals are too narrow.
     burn_in : float or int, default=0.5
         Steps to discard at the start, as a fraction (float) or a number (int). Chains start at or near the mode.
     thin : int or "auto", default="auto"
         Keep every ``thin``-th step after burn-in. "auto" keeps at most 100 draws, and averages posterior means,
         predictions and scores over up to fifteen times as many.
     batch_size : int or "auto", default="auto"
-        Number of rows in a minibatch. "auto": all rows of a small data set, otherwise as many as keep the noise below
-        5% of a posterior variance.
+        Number of rows in a minibatch. "auto": all rows of a small data set, otherwise enough to keep the noise below 5%
+        of a posterior variance.
     """
 
     with_replacement: bool = False
@@ -80,7 +80,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
     _parameter_constraints = {**BaseSGMCMC._parameter_constraints, "with_replacement": ["boolean"]}
 
     def _n_batch(self, sampler, n_rows, width, n_entries, streams):
-        """Rows of a minibatch, regardless of the noise of gradients; ``width`` numbers are read for a row."""
+        """Number of rows in a minibatch before the noise of gradients is known; a row has ``width`` numbers."""
         if isinstance(self.batch_size, Integral):
             if not streams:  # the last block of a stream may be shorter than a minibatch
                 self._refuse_large_batch(n_rows)
@@ -89,7 +89,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         return n_rows if n_rows * width <= cells else sampler._rows_read(n_rows, max(100, int(cells // width)))
 
     def _tuned(self, sampler, make_dense, n_rows, width, n_entries, *, streams=False):
-        """The data with their batch size, the sampler resolved, and the number of steps."""
+        """Choose the batch size, step size and number of steps; return (DenseData, resolved sampler, n_iter)."""
         n_batch = self._n_batch(sampler, n_rows, width, n_entries, streams)
         dense = make_dense(n_batch)
         rng = np.random.default_rng(0)
@@ -122,10 +122,12 @@ class BaseDenseSGMCMC(BaseSGMCMC):
 
     @staticmethod
     def _in_units_of_metric(dense, probe, points, curvatures):
-        """At each point the curvature, or that relative to the metric if larger, and the root of the inverse metric.
+        """Curvature at each point for a sampler under the metric, and the roots of the inverse metrics.
 
-        Steps are longer in directions in which the rows of the metric underestimate the curvature. Where the metric
-        changes by much more than half within a step, the implicit equations of the step have no solution nearby.
+        The curvature is the largest of the curvature without the metric, the curvature relative to the metric, and a
+        limit from the rate of change of the metric. The second matters in directions in which the rows of the metric
+        underestimate the curvature. The third is needed because the implicit equations of a step have no nearby
+        solution if the metric changes by much more than half within the step.
         """
         inverses = [inverse_metric(dense, point) for point in points]
         larger = []
@@ -136,24 +138,24 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         return larger, [unit_root(W) for W in inverses]
 
     def _step_for(self, sampler, curvatures, noise):
-        """The step size of "auto", from the largest curvature at each probe and the noise of minibatches."""
+        """Automatic step size from the curvatures at all probes and the noise of minibatches; 1 without a rule."""
         try:
             return self._automatic_step(sampler, curvatures, noise)
         except ValueError:
             if sampler._picks_step:
                 raise
-            return 1.0  # its step size is given; without a rule, no batch size is better than another
+            return 1.0  # the user set the step size; any value makes `_tuned` accept the batch size
 
     def _automatic_step(self, sampler, curvatures, noise):
         return sampler._stable_step(max(curvatures), noise, share=NOISE)
 
     def _n_draws(self, n_entries):
-        """Draws that ``thin="auto"`` keeps: fewer for wide models, within the memory for draws."""
+        """Number of draws that ``thin="auto"`` keeps: fewer for wide models, and within the memory for draws."""
         most = MAX_DRAWS if n_entries <= _WIDE else WIDE_DRAWS
         return int(max(20, min(most, DRAW_MEMORY // (4 * self.n_chains * n_entries))))
 
     def _n_steps(self, sampler, n_entries):
-        """Steps for about as many nearly independent draws as are kept, after a burn-in of one half."""
+        """Number of steps so that kept draws are nearly independent, after a burn-in of one half."""
         if self.n_iter is not None:
             return int(self.n_iter)
         n_draws = self._n_draws(n_entries)
@@ -165,20 +167,20 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         return 2 * n_draws * int(np.clip(np.ceil(2.0 / h), 1, 50))
 
     def _seeds_after(self, before):
-        """Seeds of a run and of its chains; in a stream they follow from the chains ``before``, so that none recurs."""
+        """Seeds of a run and of its chains; in a stream they are drawn from the chains ``before``, to be new."""
         seeds = self._chain_seeds()  # refuses a bad random_state
         if before is None:
             return seeds
         return np.random.SeedSequence(before[0].rng.integers(2**32, size=4).tolist()).spawn(self.n_chains + 1)
 
     def _make_chains(self, sampler, dense, n_iter, starts, before=None):
-        """New chains; ``before`` are those of the earlier blocks of a stream."""
+        """Make new chains; in a stream, ``before`` are the chains of the earlier blocks, from which seeds are drawn."""
         plan = DrawPlan(n_iter, self.burn_in, self.thin, max_draws=self._n_draws(starts[0].size))
         shuffle_seed, *seeds = self._seeds_after(before)
         return make_chains(seeds, plan, sampler, "euclidean", starts, shuffle_seed, dense)
 
     def _thinned_draws(self, samples):
-        """The draws that become ``samples_``: all of them, but at most `MAX_AUTO_DRAWS` for "auto"."""
+        """Draws for ``samples_``: all kept draws, or at most `MAX_AUTO_DRAWS` of them with ``thin="auto"``."""
         n = next(iter(samples.values())).shape[1]
         if self.thin != "auto" or n <= MAX_AUTO_DRAWS or not self.sampler_._draws_in_time:
             return samples
@@ -186,7 +188,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         return {name: value[:, chosen] for name, value in samples.items()}
 
     def _kept_theta(self, chains):
-        """Draws of all chains, (n_chains, n_kept, n_entries)."""
+        """Kept draws of all chains, (n_chains, n_kept, n_entries); also sets fitted attributes of the sampler."""
         self.sampler_._report([chain.state for chain in chains])
         return stacked_draws(chains)["theta"][..., 0]
 
@@ -194,18 +196,18 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         theta = stacked_draws(chains)["theta"]
         found = [*super()._checks(chains), *self._flow_checks(), *self._collapse_checks(theta)]
         misfit = self._misfit_checks(theta[..., 0], has_settled=not any_fired(found))
-        # Chains that lie apart are jointly wide, whatever the spread of each; those in the units of a Gaussian that
-        # does not fit have an automatic step that does not either.
+        # Skip the check of the spread if another check explains a wide spread: chains that disagree are jointly wide,
+        # and an automatic step size is unsuitable if the Gaussian that defines the coordinates is.
         if not any_fired(found) and not (any_fired(misfit) and self.sampler_._picks_step):
             found += self._spread_checks(theta[..., 0], chains[0].data[0])
         return [*found, *misfit]
 
     def _misfit_checks(self, theta, has_settled):
-        """The check that the coordinates of the chains suit their draws (n_chains, n_kept, D), in a list."""
+        """List with the check that the coordinates of the chains suit their draws (n_chains, n_kept, D)."""
         return []
 
     def _flow_checks(self):
-        """The check that particles have moved for long enough to reach the posterior, in a list."""
+        """List with the check that particles have moved for long enough to reach the posterior."""
         sampler, limit = self.sampler_, FLOW_TOO_SHORT.limit
         if sampler._draws_in_time:
             return []
@@ -221,7 +223,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         return [FLOW_TOO_SHORT.fired(time, meaning, f"Use {remedy}.")]
 
     def _spread_checks(self, theta, dense):
-        """The check that neither long steps nor the noise of minibatches have widened the draws, in a list."""
+        """List with the checks that neither the step size nor the noise of minibatches has widened the draws."""
         sampler = self.sampler_
         if not sampler._draws_in_time or sampler._corrects_steps:
             return []
@@ -237,7 +239,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         return curvature_checks(ratios, {"wide": self._narrowing(dense)}, [name] * ratios.size, limits)
 
     def _narrowing(self, dense):
-        """What to type if draws spread too widely."""
+        """Remedy in the warning that draws spread too widely."""
         remedies = [f"a step_size smaller than {float(self.sampler_.step_size_(0)):.3g}"]
         if not self.sampler_._picks_step:
             remedies.append('step_size="auto"')
@@ -248,7 +250,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         return f"Use {', or '.join(remedies)}."
 
     def _collapse_checks(self, theta):
-        """The check that chains move: in their coordinates standard deviations are near 1; in a list."""
+        """List with the check that the chains move: standard deviations of draws should be near 1."""
         if theta.shape[1] < MIN_KEPT:
             return []
         spread = np.median(theta.std(axis=1)) / np.sqrt(self.sampler_.temperature)

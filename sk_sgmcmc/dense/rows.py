@@ -1,20 +1,20 @@
-"""Rows of a design in standardised columns: the products for its mode and Hessian."""
+"""Products with standardised design matrices, dense or sparse, for modes and Hessians of linear models."""
 
 import numpy as np
 from scipy import sparse
 
 from .chain import DenseData
 
-LARGEST, SMALLEST = 1e75, 1e-75  # entries of a column, between which powers of four stay within float64
-FAR = 100.0  # standard deviations from 0, beyond which sums over a column lose digits
+LARGEST, SMALLEST = 1e75, 1e-75  # limits of entries whose fourth powers are within float64
+FAR = 100.0  # sums over a column lose digits if its mean is more standard deviations than this from 0
 
 
 def moments(X, weight):
-    """Weighted mean and standard deviation of each column, and which of them vary; X dense or sparse."""
+    """Weighted mean and standard deviation of each column of X, dense or sparse, and a mask of those that vary."""
     total = weight.sum()
     if sparse.issparse(X):
         mean = X.T @ weight / total
-        # Accurate even if a column is mostly zeros: sums each entry's distance from the mean, and that of the zeros.
+        # Sum squared deviations of non-zeros and zeros separately; a difference of moments would lose digits.
         rows = np.repeat(weight, np.diff(X.indptr))
         filled = np.bincount(X.indices, rows, X.shape[1])
         apart = np.bincount(X.indices, rows * (X.data - mean[X.indices]) ** 2, X.shape[1])
@@ -30,17 +30,17 @@ def moments(X, weight):
 
 
 def far_offsets(X, weight):
-    """The mean of each column that lies far from 0 for its spread, constant ones included; 0 for the others."""
+    """Mean of each column if it is more than `FAR` standard deviations from 0 (as in constant columns), else 0."""
     mean, spread, _ = moments(X, weight)
     offsets = np.zeros(mean.size)
     for j in np.flatnonzero(np.abs(mean) > FAR * spread):
         column = X[:, [j]].toarray()[:, 0] if sparse.issparse(X) else X[:, j]
-        offsets[j] = column[0] + weight @ (column - column[0]) / weight.sum()  # exactly the value of a constant column
+        offsets[j] = column[0] + weight @ (column - column[0]) / weight.sum()  # exact for a constant column
     return offsets
 
 
 def less_offsets(X, offsets):
-    """X less an offset for each column; stays sparse, since a column far from 0 has hardly any zeros."""
+    """Subtract an offset from each column of X. A sparse X remains sparse: columns far from 0 have few zeros."""
     columns = np.flatnonzero(offsets)
     if columns.size == 0:
         return X
@@ -52,7 +52,7 @@ def less_offsets(X, offsets):
 
 
 def refuse_extremes(X, names=None, of="X"):
-    """Raise if a column of X, dense or sparse, holds numbers beyond `LARGEST`; ``of`` names X in the error."""
+    """Raise an error if a column of X, dense or sparse, has entries beyond `LARGEST`; ``of`` names X in the error."""
     values = X.data if sparse.issparse(X) else X
     if values.size == 0 or max(values.max(), -values.min()) <= LARGEST:
         return
@@ -71,7 +71,7 @@ def refuse_extremes(X, names=None, of="X"):
 
 
 def refuse_tiny(X, names=None):
-    """Raise if all numbers of a column of X, dense or sparse, are 0 or so small that their squares leave float64."""
+    """Raise an error if the entries of a column of X, dense or sparse, are all below `SMALLEST` but not all 0."""
     largest = np.zeros(X.shape[1])
     if sparse.issparse(X):
         np.maximum.at(largest, X.indices, np.abs(X.data))
@@ -89,7 +89,10 @@ def refuse_tiny(X, names=None):
 
 
 class DenseRows:
-    """Dense standardised rows Z, with ones for the intercept; B is (n_rows, width), one line for each predictor."""
+    """Dense standardised design matrix Z (n, width), with a last column of ones for the intercept.
+
+    Coefficients B have shape (n_predictors, width), and residuals R shape (n, n_predictors).
+    """
 
     def __init__(self, X, shift, scale, intercept):
         Z = (X - shift) / scale
@@ -109,16 +112,16 @@ class DenseRows:
         return (self.Z.T * c) @ self.Z
 
     def gram_of_one_sign(self, c):
-        """`gram` for weights of one sign, as a product of a matrix with itself, which costs less."""
+        """`gram` for weights of one sign, as the product of a matrix with its transpose, which is faster."""
         half = self.Z * np.sqrt(np.abs(c))[:, None]
         return np.copysign(1.0, c.sum()) * (half.T @ half)
 
     def squares(self, C):
-        """Per column of weights C: sums of squares, (n_columns of C, width)."""
+        """C^T Z**2, the weighted sums of squares of columns for each column of weights C, (n_columns of C, width)."""
         return C.T @ self.Z**2
 
     def coupling(self, P, c):
-        """Sum over rows of c z z^T times each pair of columns of P: (n_columns, width, n_columns, width)."""
+        """Sums over rows i of c_i P_ik P_il z_i z_i^T for columns k, l of P: (n_columns, width, n_columns, width)."""
         weighted = [np.ascontiguousarray((P * (c * z)[:, None]).T) for z in self.Z.T]
         return np.stack([np.stack([a @ (P * z[:, None]) for z in self.Z.T]) for a in weighted]).transpose(2, 0, 3, 1)
 
@@ -130,7 +133,7 @@ class DenseRows:
 
 
 class SparseRows:
-    """The same for sparse rows, whose standardised columns are never formed."""
+    """`DenseRows` for a sparse X; the dense standardised matrix Z is never formed."""
 
     def __init__(self, X, shift, scale, intercept):
         self.X, self.shift, self.scale, self.intercept = X, shift, scale, intercept
@@ -165,7 +168,7 @@ class SparseRows:
     gram_of_one_sign = gram
 
     def squares(self, C):
-        """Per column of weights C: sums of squares, (n_columns of C, width)."""
+        """C^T Z**2, the weighted sums of squares of columns for each column of weights C, (n_columns of C, width)."""
         square, first, total = self.second_moments(C)
         out = ((square.T - 2.0 * self.shift * first.T) + np.outer(total, self.shift**2)) / self.scale**2
         return np.column_stack([out, total]) if self.intercept else out
@@ -175,7 +178,7 @@ class SparseRows:
         return SparseRows(self.X[index], self.shift, self.scale, self.intercept)
 
     def coupling(self, P, c):
-        """Sum over rows of c z z^T times each pair of columns of P: (n_columns, width, n_columns, width)."""
+        """Sums over rows i of c_i P_ik P_il z_i z_i^T for columns k, l of P: (n_columns, width, n_columns, width)."""
         out = np.empty((P.shape[1], self.width, P.shape[1], self.width))
         for k in range(P.shape[1]):
             for j in range(k + 1):
@@ -184,14 +187,15 @@ class SparseRows:
         return out
 
     def second_moments(self, C):
-        """Per column of weights C: sums of squares of the columns as given (d, K), their sums, and the weights' sum."""
+        """Weighted sums of squares and of entries of columns of X, both (d, K), for weights C (n, K); and sums of C."""
         return self._T.multiply(self._T) @ C, self._T @ C, C.sum(axis=0)
 
 
 def packed(X, outputs, weight, params, signal, n_batch, with_replacement):
-    """`DenseData` of sparse rows: bounds of each row's (value, column) pairs, which follow ``params``.
+    """Pack sparse rows into `DenseData`: the (value, column) pairs of all rows are appended to ``params``.
 
-    The rows are put into random order here, so that a minibatch is a block of memory.
+    Each row of ``DenseData.X`` contains the bounds of the pairs of a row. Rows are shuffled here, so that the pairs of
+    a minibatch are contiguous in memory.
     """
     order = np.random.default_rng(0).permutation(X.shape[0])
     X = X[order]

@@ -1,4 +1,4 @@
-"""Step sizes for samplers on flat space, from the curvature of the target and the noise of its minibatches."""
+"""Automatic step sizes on Euclidean space, and checks of a user's log density, gradient and metric."""
 
 import numpy as np
 
@@ -6,19 +6,20 @@ from ..chains.checks import WRONG_GRADIENT
 from ..kernels._failures import Failures, recorded_in
 from ..samplers.schedules import ConstantStep
 
-_STIFFNESS_STEPS = 30  # of the power iteration, at most
-_SOME_ROWS = 20_000  # from which a curvature is measured
-# Largest share of the variance, in the worst direction, that discretisation or minibatches may add.
+_STIFFNESS_STEPS = 30  # largest number of power iterations
+_SOME_ROWS = 20_000  # largest number of rows from which a curvature is measured
+# Largest share of a posterior variance, in the worst direction, that discretisation or minibatches may add.
 _TOLERANCE = 0.05
-_REACH = 0.35  # of a step with momentum, in units in which the largest curvature is 1
-# How many times a curvature may be exceeded at the distance that it implies; by more in kinks and plateaus.
+_REACH = 0.35  # step size of a sampler with momentum, times the square root of the largest curvature
+# A curvature is accepted if the secant curvature, at the distance that it implies, is at most this multiple of it.
+# Kinks and plateaus exceed this.
 _BEND = 100.0
-_MOST_BENDS = 20  # such distances, each shorter than the last
-_FEWEST_CHECKED, _MOST_CHECKED = 5, 25  # draws at which a gradient is compared with differences
-_CHECK_STEP = 1e-3  # of these differences, in standard deviations of the draws
-_CHECKED_CELLS = 1e8  # rows times entries that these comparisons may read, of three log densities each
-_VELOCITIES, _RATE_STEP = 4, 1e-4  # by which the rate of change of a metric is measured, and the time of a difference
-_FAR = 1e3  # times 1 + the size of the state: how far to look for the end of a plateau
+_MOST_BENDS = 20  # largest number of such distances, each shorter than the last
+_FEWEST_CHECKED, _MOST_CHECKED = 5, 25  # number of draws at which a gradient is compared with differences
+_CHECK_STEP = 1e-3  # step of these differences, in standard deviations of the draws
+_CHECKED_CELLS = 1e8  # limit on rows times entries read by these comparisons, each of three log densities
+_VELOCITIES, _RATE_STEP = 4, 1e-4  # number of velocities and time step by which the rate of a metric is measured
+_FAR = 1e3  # distance at which to look for the end of a plateau, relative to 1 + the size of the state
 
 
 class DenseGradient:
@@ -28,19 +29,19 @@ class DenseGradient:
     ----------
     dense : DenseData
     shape : tuple
-        Of the state.
+        Shape of the state.
 
     Attributes
     ----------
     failures : Failures
-        Exceptions of a user's function in all calls so far, whose log density is then NaN.
+        Exceptions raised by a user's function in all calls so far. Such calls return NaN.
     """
 
     def __init__(self, dense, shape):
         self.dense, self.shape, self.failures = dense, shape, Failures()
 
     def __call__(self, theta, rows=slice(None)):
-        """Log density and gradient, flat, estimated from some of the rows or on all of them."""
+        """Log density and flat gradient at theta, from ``rows`` scaled up to all rows."""
         dense = self.dense
         X, y, weight = (np.ascontiguousarray(part[rows], dtype=np.float64) for part in (dense.X, dense.y, dense.weight))
         out, extra = np.empty(self.shape), np.zeros(max(1, self.shape[1]))
@@ -55,7 +56,7 @@ class DenseGradient:
         return (extra[0] if status == 0 else np.nan), out.ravel()
 
     def on_some_rows(self):
-        """The same as a function of theta only, from at most `_SOME_ROWS` rows: enough for a curvature."""
+        """The gradient as a function of theta, from at most `_SOME_ROWS` rows, which suffice for curvatures."""
         n_rows = self.dense.n_rows
         if n_rows <= _SOME_ROWS:
             return self
@@ -64,7 +65,7 @@ class DenseGradient:
 
 
 def _length(vector):
-    """Euclidean length, also where squares are larger than a float64 holds."""
+    """Euclidean length of a vector, also if its square overflows float64."""
     with np.errstate(over="ignore"):
         length = float(np.linalg.norm(vector))
     if np.isfinite(length):
@@ -76,7 +77,7 @@ def _length(vector):
 def stiffness(gradient, theta, inverse_mass, rng):
     """Largest eigenvalue of W times the negative Hessian at theta, by power iteration on differences of gradients.
 
-    ``inverse_mass`` is W, a matrix, or None for the identity.
+    ``inverse_mass`` is the matrix W, or None for the identity. Returns 1 if gradients are infinite or constant.
     """
     theta = theta.ravel()
     base = gradient(theta)[1]
@@ -84,10 +85,10 @@ def stiffness(gradient, theta, inverse_mass, rng):
     value = 0.0
     step = 1e-4 * (1.0 + np.linalg.norm(theta) / np.sqrt(theta.size))
     while not np.all(np.isfinite(gradient(theta + step * direction)[1])) and step > 1e-12:
-        step *= 0.1  # the density overflows within a step that is usually small
+        step *= 0.1  # the gradient overflows within this step
     for _ in range(_STIFFNESS_STEPS):
         direction /= _length(direction)
-        with np.errstate(invalid="ignore", over="ignore"):  # infinite gradients end in 1
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite gradients return 1
             image = (base - gradient(theta + step * direction)[1]) / step
             if inverse_mass is not None:
                 image = inverse_mass @ image
@@ -101,12 +102,12 @@ def stiffness(gradient, theta, inverse_mass, rng):
 
 
 def curvature(gradient, theta, inverse_mass, rng):
-    """`stiffness`, but where gradients hardly change nearby, the curvature that fits the density further away.
+    """`stiffness`, or a larger curvature at greater distance if gradients hardly change near theta.
 
     On either side of a kink, and on a plateau, differences over a short distance are rounding errors or 0, and imply a
-    step that passes over the whole density. A curvature is believed if gradients at the distance that it implies, its
-    root inverted, change by about as much as it says, or if it is not small for the slope: a density that falls with a
-    slope of s does so over a distance of 1 / s.
+    step that passes over the whole density. A curvature c implies a distance 1 / sqrt(c). It is accepted if gradients
+    change over this distance about as much as c predicts, or if c is not small compared with the squared slope: a log
+    density with slope s changes by 1 over a distance 1 / s.
     """
     found = stiffness(gradient, theta, inverse_mass, rng)
     theta = theta.ravel()
@@ -116,12 +117,12 @@ def curvature(gradient, theta, inverse_mass, rng):
     with np.errstate(over="ignore"):
         steepness = np.square(np.abs(slope).max())
     ways = [np.random.default_rng(1).standard_normal(theta.size)]
-    if steepness > 0.0:  # uphill, where the mode is
+    if steepness > 0.0:  # towards the mode
         ways.append(slope)
     ways = [sign * way / _length(way) for way in ways for sign in (1.0, -1.0)]
 
     def secant(distance):
-        """The largest change of gradients over a distance, divided by it; 0 where they are not finite."""
+        """Largest change of the gradient over a distance, divided by it; 0 if no gradient is finite."""
         changes = [scale * (gradient(theta + distance * scale * way)[1] - base) for way in ways]
         return max((_length(each) / distance for each in changes if np.all(np.isfinite(each))), default=0.0)
 
@@ -140,7 +141,7 @@ def curvature(gradient, theta, inverse_mass, rng):
 
 
 def _written_metric(dense, theta, shape):
-    """What the metric writes into an array of a shape, from the rows that samplers read; NaN if not written."""
+    """Evaluate the kernel of the metric into an array of NaN, from the rows that samplers use."""
     rows = dense.metric_rows(theta.size)
     out = np.full(shape, np.nan)
     scale = dense.n_rows / len(rows[0])
@@ -149,7 +150,7 @@ def _written_metric(dense, theta, shape):
 
 
 def metric_at(dense, theta):
-    """The metric, (D, D), and its derivatives, (D, D, D), at theta; NaN if not written."""
+    """Metric (D, D) and its derivatives (D, D, D) at theta; NaN for entries that a user's function did not write."""
     D = theta.size
     if dense.metric.diagonal:
         out = _written_metric(dense, theta, (1 + D, D))
@@ -159,7 +160,7 @@ def metric_at(dense, theta):
 
 
 def inverse_metric(dense, theta):
-    """The inverse of the metric at theta, (D, D)."""
+    """Inverse of the metric at theta, (D, D)."""
     D = theta.size
     if dense.metric.diagonal:
         return np.diag(1.0 / _written_metric(dense, theta, (1, D))[0])
@@ -167,7 +168,7 @@ def inverse_metric(dense, theta):
 
 
 def metric_rate(dense, theta, inverse, rng):
-    """Largest relative rate of change of the metric, per unit of time, along some random velocities at theta."""
+    """Largest relative rate of change of the metric per unit of time, along random thermal velocities at theta."""
     D = theta.size
     shape = (1, D) if dense.metric.diagonal else (D, D)
     root, here, largest = np.linalg.cholesky(inverse), _written_metric(dense, theta, shape), 0.0
@@ -180,12 +181,12 @@ def metric_rate(dense, theta, inverse, rng):
 
 
 def difference_step(theta):
-    """By how much to move theta for a central difference of log densities or metrics."""
+    """Step of central differences of log densities or metrics at theta."""
     return 1e-5 * (1.0 + np.abs(theta).max())
 
 
 def check_finite(gradient, theta):
-    """Raise if a user's log density or its gradient is not finite at the start."""
+    """Raise an error if a user's log density or its gradient is not finite at the start."""
     failures = gradient.failures
     before = failures.n
     value, slope = gradient(theta.ravel())
@@ -205,17 +206,17 @@ def check_finite(gradient, theta):
 
 
 def check_gradient(gradient, theta, direction=None, which="", where="at the start"):
-    """Raise if a user's gradient is not the slope of the log density along a direction.
+    """Raise an error if a user's gradient does not match differences of the log density along a direction.
 
     Parameters
     ----------
     gradient : DenseGradient
     theta : ndarray
-        The point.
+        Point at which to compare.
     direction : ndarray of shape (D,), default=None
-        A direction in which the state can move; None is a random one.
+        Direction in which the state can move. None: a random direction.
     which : str
-        Part of the gradient that is checked, for the error.
+        Name of the part of the gradient that is checked, for the error.
     where : str
         Name of the point, for the error.
     """
@@ -234,16 +235,17 @@ def check_gradient(gradient, theta, direction=None, which="", where="at the star
 
 
 def check_gradient_at(gradient, draws, project=None):
-    """The check that a user's gradient is the slope of the log density at some of the draws.
+    """Check that a user's gradient matches differences of the log density at some of the draws.
 
     Parameters
     ----------
     gradient : DenseGradient
-        On all rows.
+        Gradient on all rows.
     draws : ndarray of shape (n_draws, D)
-        Some of them are used, evenly spaced.
+        Draws, of which some are used, evenly spaced.
     project : callable, default=None
-        Projects a direction (D,) at a draw (D,) onto those in which the state can move.
+        Function (draw, direction) that projects a direction onto the directions in which the state can move; all have
+        shape (D,).
     """
     n = int(np.clip(_CHECKED_CELLS / (draws.shape[1] * gradient.dense.n_rows), _FEWEST_CHECKED, _MOST_CHECKED))
     chosen = draws[np.unique(np.linspace(0, len(draws) - 1, n).round().astype(int))].astype(np.float64)
@@ -253,7 +255,7 @@ def check_gradient_at(gradient, draws, project=None):
         direction = direction if project is None else project(x, direction)
         value, slope = gradient(x)
         low, high = (gradient(x + sign * _CHECK_STEP * direction)[0] for sign in (-1.0, 1.0))
-        # At a kink a gradient may be any slope between those on its two sides.
+        # At a kink, any slope between the slopes on both sides is a valid gradient.
         sides, given = np.array([value - low, high - value]) / _CHECK_STEP, slope @ direction
         slack = 1e-3 * (np.abs(slope) @ np.abs(direction) + np.abs(sides).max()) + 1e-6
         slack += 1e-9 * abs(value) / _CHECK_STEP
@@ -272,10 +274,11 @@ def check_gradient_at(gradient, draws, project=None):
 
 
 def points_away(gradient, theta):
-    """Points away from the start, at which a wrong sign is not hidden by a zero, each with a description for errors.
+    """Yield points away from the start, each with a description for errors.
 
-    They lie in random directions, one at the distance at which, by its curvature, the density changes much, and one
-    further away. Points at which the log density is not finite are left out.
+    At the start, a gradient of 0 can hide a wrong sign. The points lie in random directions. One is at the distance
+    over which the curvature changes the density considerably, and one at a tenth of 1 + the size of the state. Points
+    without a finite log density or gradient are left out.
     """
     rng = np.random.default_rng(2)
     x = theta.ravel()
@@ -288,7 +291,7 @@ def points_away(gradient, theta):
 
 
 def check_scale(gradient, theta):
-    """Raise if the two halves of the rows, each scaled up, do not average to all rows, as minibatches must."""
+    """Raise an error if the scaled log densities or gradients of the halves of the rows do not average to the whole."""
     n = gradient.dense.n_rows
     x = theta.ravel()
     halves = (slice(0, n // 2), slice(n // 2, n))
@@ -306,7 +309,7 @@ def check_scale(gradient, theta):
 
 
 def check_metric(dense, theta):
-    """Raise if a user's metric is invalid at the start, or its derivatives do not match differences."""
+    """Raise an error if a user's metric is invalid at the start, or its derivatives do not match differences."""
     with recorded_in(Failures()) as failures:
         G, rates = metric_at(dense, theta)
     failures.raise_fatal()
@@ -329,7 +332,10 @@ def check_metric(dense, theta):
 
 
 def check_density(dense, starts, derivatives=True):
-    """Raise if a user's density is not finite at the starts, or its ``derivatives`` or minibatches are inconsistent."""
+    """Raise an error if a user's log density is not finite at the starts or inconsistent with itself.
+
+    With ``derivatives``, gradients are compared with differences, minibatches with all rows, and the metric is checked.
+    """
     gradient, theta = DenseGradient(dense, starts[0].shape), starts[0]
     for start in starts:
         check_finite(gradient, start)
@@ -344,9 +350,9 @@ def check_density(dense, starts, derivatives=True):
 
 
 def minibatch_variance(gradient, theta, n_batch, rng, n_probes=30, root=None):
-    """Largest variance of an entry of the minibatch gradient; 0 if a batch is all the data.
+    """Largest variance of an entry of the minibatch gradient; 0 if a minibatch is all rows.
 
-    ``root``, (D, D), changes the units: entries are those of its transpose times the gradient.
+    With ``root`` (D, D), gradients are first multiplied by its transpose, to change their units.
     """
     n_rows = gradient.dense.n_rows
     if n_batch >= n_rows:
@@ -363,15 +369,16 @@ def minibatch_variance(gradient, theta, n_batch, rng, n_probes=30, root=None):
 
 
 def auto_step_size(sampler, dense, points, n_batch):
-    """A constant step size that keeps the errors of discretisation and of minibatches near 5 % of a variance.
+    """Constant step size that keeps the errors of discretisation and of minibatches near 5% of a posterior variance.
 
     Parameters
     ----------
     sampler : Sampler
     dense : DenseData
     points : list of ndarray
-        States at which curvature and noise are measured; the largest values count.
+        States at which curvature and noise are measured; the largest values are used.
     n_batch : int
+        Number of rows in a minibatch.
     """
     rng = np.random.default_rng(0)
     gradient = DenseGradient(dense, points[0].shape)
@@ -391,7 +398,7 @@ def auto_step_size(sampler, dense, points, n_batch):
 
 
 def unit_root(inverse_mass):
-    """The lower root of an inverse mass W, or None if W is the identity."""
+    """Lower Cholesky root of an inverse mass W, or None if W is the identity."""
     if inverse_mass is None or np.array_equal(inverse_mass, np.eye(len(inverse_mass))):
         return None
     return np.linalg.cholesky(inverse_mass)

@@ -1,4 +1,4 @@
-"""Densities with posterior uncertainty."""
+"""Density estimation with posterior uncertainty."""
 
 from ._gaussian import BayesianGaussian
 

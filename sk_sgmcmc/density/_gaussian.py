@@ -24,17 +24,17 @@ from ..utils._sklearn import DensityMixin, Interval, check_is_fitted, validate_d
 from ..utils._typing import FloatArray, MatrixLike, Seed
 from ._normal_wishart import checked_prior, inverse_scale_root, updated
 
-_CELLS = 5_000_000
+_CELLS = 5_000_000  # rows times draws times features that are evaluated at once, to limit memory
 
 
 @keyword_parameters
 class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
-    r"""Estimate the mean and the precision of Gaussian rows, with posterior draws of both.
+    r"""Gaussian distribution of rows, with posterior draws of its mean and precision.
 
-    :math:`x_i \sim N(\mu, \Lambda^{-1})`, with the normal-Wishart prior
+    The model is :math:`x_i \sim N(\mu, \Lambda^{-1})`, with the normal-Wishart prior
     :math:`\mu \mid \Lambda \sim N(m_0, (\kappa_0 \Lambda)^{-1})`,
     :math:`\Lambda \sim \mathrm{Wishart}(\nu_0, (\nu_0 C_0)^{-1})`, so that :math:`C_0^{-1}` is the prior mean of
-    :math:`\Lambda`. The posterior is known exactly (`exact_posterior`), so the model is a test bed for samplers.
+    :math:`\Lambda`. The exact posterior is known (`exact_posterior`), so samplers can be tested on this model.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
     covariance_prior : array-like of shape (n_features, n_features), default=None
         :math:`C_0`. None: the diagonal of the covariance of X.
     sampler : str, sampler object or None, default=None
-        Any sampler on flat space. None: `SGHMC`. Particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are approximate,
-        and their intervals too narrow.
+        Any sampler on Euclidean space. None: `SGHMC`. Particle samplers (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are
+        approximate, and their intervals are too narrow.
 
     Attributes
     ----------
@@ -57,19 +57,20 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
     precision_ : ndarray of shape (n_features, n_features)
         Posterior mean of :math:`\Lambda`.
     samples_ : dict of ndarray
-        ``"mean"``: (n_chains, n_kept, n_features), ``"precision"``: (n_chains, n_kept, n_features, n_features).
+        ``"mean"``, of shape (n_chains, n_kept, n_features), and ``"precision"``, of shape (n_chains, n_kept,
+        n_features, n_features).
     sampler_ : sampler object
-        The sampler in use. ``sampler_.step_size_`` is the step size that "auto" chose, in units of standardised
-        coordinates.
+        The sampler of the fit. ``sampler_.step_size_`` is its step size, in standardised coordinates, also if chosen by
+        "auto".
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood, the log determinant of the
         precision, and entries of the mean. See "When not to believe a fit" in the user guide.
 
     Notes
     -----
-    The chain moves in :math:`\mu` and the lower root of :math:`\Lambda = L L^\top`, whose diagonal is on a logarithmic
-    scale, for rows standardised by the mean and scale of the exact posterior. Each coordinate is measured in its
-    posterior standard deviation, so that one step size suits all data and all priors.
+    The state of the chain is :math:`\mu` and the lower root :math:`L` of :math:`\Lambda = L L^\top`, with the logarithm
+    of its diagonal. Rows are standardised by the mean and scale of the exact posterior. Coordinates are in units of
+    their posterior standard deviations, so that one step size suits all data and priors.
 
     References
     ----------
@@ -101,12 +102,12 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
 
     @fits_anew
     def fit(self, X: MatrixLike, y: Any = None) -> Self:
-        """Draw the mean and the precision given rows.
+        """Sample the mean and the precision given rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            At least two rows.
+            Rows, at least two.
         y : ignored
 
         Returns
@@ -117,13 +118,13 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         Raises
         ------
         ValueError
-            For entries that are not finite, fewer than two rows, parameters out of range, a sampler that does not fit,
-            or a batch larger than the data.
+            For entries that are not finite, fewer than two rows, parameters out of range, an unsupported sampler, or a
+            batch larger than the data.
         ChainDivergedError
-            If a chain becomes infinite or NaN, at too large a step size.
+            If the state of a chain becomes infinite or NaN, because the step size is too large.
         FitInterrupted
-            After Ctrl-C, as a ``KeyboardInterrupt``. The estimator is fitted with the draws made so far; it is
-            ``estimator_`` of the exception.
+            After Ctrl-C; it is a subclass of ``KeyboardInterrupt``. The estimator is fitted with the draws made so far,
+            and is also ``estimator_`` of the exception.
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()
@@ -132,10 +133,10 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
 
     @all_or_nothing
     def partial_fit(self, X: MatrixLike, y: Any = None) -> Self:
-        """Continue with further rows: their prior is the exact posterior given the rows of earlier calls.
+        """Continue with more rows: their prior is the exact posterior given the rows of earlier calls.
 
-        Priors are those of the first call; any that are None are computed from its rows. Chains start near the new
-        mode.
+        Prior parameters are set in the first call; any that are None are computed from its rows. Chains start near the
+        new mode.
 
         Parameters
         ----------
@@ -160,7 +161,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         return self._run_on(sampler, X, None)
 
     def _checked_rows(self, X, **kwargs):
-        """Rows in one memory layout, so that sums have the same last bits whatever the layout of the input."""
+        """Check rows and convert them to one memory layout, so that draws do not depend on the layout of the input."""
         X = validate_data(self, X, dtype=np.float64, order="C", **kwargs)
         refuse_extremes(X, getattr(self, "feature_names_in_", None))
         return X
@@ -170,9 +171,9 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         return self._run_on(sampler, X, self._chains)
 
     def _run_on(self, sampler, X, before):
-        """Run chains on rows; in a stream their seeds follow from the chains ``before``."""
+        """Run chains on rows; in a stream, their seeds are drawn from the chains ``before``."""
         self._posterior = law = updated(self._prior, X)
-        # In these units the precision has mean I, and that of the mean is centred at 0.
+        # In standardised units, the posterior mean of the precision is the identity, and that of the mean is 0.
         self._root, self._centre = inverse_scale_root(law) / np.sqrt(law.nu), law.mean
         self._fingerprint = fingerprint(X)
         Z, d = self._standardised(X), X.shape[1]
@@ -230,7 +231,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
 
     def _monitored(self, chains):
         mean, precision = (self._all_samples[name] for name in ("mean", "precision"))
-        X = chains[0].data[0].X @ self._root.T + self._centre  # as given
+        X = chains[0].data[0].X @ self._root.T + self._centre  # in the units of the input
         away, centre = X - X.mean(axis=0), X.mean(axis=0) - mean
         square = np.einsum("csij,ij->cs", precision, away.T @ away / len(X))
         square += np.einsum("csi,csij,csj->cs", centre, precision, centre)
@@ -238,9 +239,9 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         return {"log_likelihood": density, "log_det_precision": self._log_det, "mean": mean}
 
     def exact_posterior(self, X: ArrayLike) -> Bunch:
-        r"""The normal-Wishart posterior given rows, under the prior of the fit.
+        r"""Exact normal-Wishart posterior given rows, under the prior of the last `fit` or `partial_fit`.
 
-        After `partial_fit` that prior includes the rows of the calls before the last.
+        After `partial_fit`, this prior includes the rows of all calls before the last.
 
         Parameters
         ----------
@@ -268,7 +269,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         )
 
     def exact_samples(self, X: ArrayLike, n_draws: int = 1000, random_state: Seed = None) -> Bunch:
-        """Independent draws from the exact posterior, for comparison.
+        """Independent draws from the exact posterior, for comparison with ``samples_``.
 
         Parameters
         ----------
@@ -282,7 +283,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         Returns
         -------
         Bunch
-            ``mean`` (n_draws, n_features) and ``precision`` (n_draws, n_features, n_features).
+            ``mean``, of shape (n_draws, n_features), and ``precision``, of shape (n_draws, n_features, n_features).
 
         Examples
         --------
@@ -315,7 +316,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         Returns
         -------
         ndarray, lazy for a Dask array, of shape (n_samples,)
-            In nats.
+            Log densities, in nats.
         """
         check_is_fitted(self, "samples_")
         return self._log_density(self._checked_rows(X, reset=False))
@@ -326,7 +327,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         )
 
     def _log_densities(self, X):
-        """Blocks of the log density of rows in each draw, (n, n_draws)."""
+        """Yield the log density of consecutive rows in each draw, (n, n_draws), some rows at a time."""
         d = X.shape[1]
         mean = self._all_samples["mean"].reshape(-1, d)
         try:
@@ -350,7 +351,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         return np.concatenate(list(self._log_densities(X))).T.reshape(*self._all_samples["mean"].shape[:2], -1)
 
     def _predictive_draws(self, X, rng):
-        """Name, and values of a new row in each draw, in place of each row: (n_chains, n_kept, n_rows, n_features)."""
+        """Name and draws of replicated rows, one for each row of X: ("x", (n_chains, n_kept, n_rows, n_features))."""
         mean, precision = self._all_samples["mean"], self._all_samples["precision"]
         root = np.linalg.cholesky(precision)
         z = rng.standard_normal((*mean.shape[:2], X.shape[0], mean.shape[2]))
@@ -370,7 +371,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         Returns
         -------
         float
-            In nats.
+            Mean log density, in nats.
         """
         check_is_fitted(self, "samples_")
         return float(self._log_density(self._checked_rows(X, reset=False)).mean())

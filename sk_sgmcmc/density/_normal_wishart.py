@@ -1,4 +1,4 @@
-"""Normal-Wishart distributions: the prior of `BayesianGaussian`, and its posterior."""
+"""Normal-Wishart distributions, the prior and posterior of `BayesianGaussian`."""
 
 import numpy as np
 from scipy import linalg
@@ -9,41 +9,41 @@ from ..utils._numbers import real_array
 
 
 def updated(prior, X):
-    """The normal-Wishart distribution given rows, of the same form as ``prior``: mean, kappa, nu, inverse_scale."""
+    """Posterior given rows X, as a Bunch of mean, kappa, nu and inverse_scale like ``prior``."""
     n, centre = len(X), column_means(X)
     kappa, away = prior.kappa + n, centre - prior.mean
     rows = X - centre
-    rows -= rows.mean(axis=0)  # the rounding error in the mean of a column far from 0
+    rows -= rows.mean(axis=0)  # removes the rounding error of the mean of a column far from 0
     inverse_scale = prior.inverse_scale + rows.T @ rows
     return Bunch(
         mean=centre - prior.kappa / kappa * away,
         kappa=kappa,
-        # A flat prior of the mean lacks the factor |Lambda|^(1/2) of its normal density.
+        # With a flat prior of the mean, the factor |Lambda|^(1/2) of its normal density is missing.
         nu=prior.nu + n - (1.0 if prior.kappa == 0 else 0.0),
         inverse_scale=inverse_scale + prior.kappa * n / kappa * np.outer(away, away),
     )
 
 
 def inverse_scale_root(law):
-    """Lower Cholesky root of the inverse scale of a distribution; raises an error if rounding left it without one."""
+    """Lower Cholesky root of the inverse scale; raises an error if that is not positive definite after rounding."""
     try:
         return linalg.cholesky(law.inverse_scale, lower=True)
     except linalg.LinAlgError:
         sizes = np.sqrt(np.diag(law.inverse_scale))
         raise ValueError(
-            "The scatter of X, with that of the prior and of earlier rows, is not positive definite in float64, where "
-            f"the columns spread from {sizes.min():.3g} to {sizes.max():.3g}: bring rows and columns to like sizes, "
-            "for example by sklearn.preprocessing.RobustScaler, or give a larger covariance_prior."
+            "The posterior scatter matrix is not positive definite in float64: the spread of columns ranges from "
+            f"{sizes.min():.3g} to {sizes.max():.3g}. Scale X, for example with sklearn.preprocessing.RobustScaler, or "
+            "pass a larger covariance_prior."
         ) from None
 
 
 def column_means(X):
-    """Means of columns; that of a constant column is exactly its value, however large."""
+    """Means of columns, exact for constant columns of any size."""
     return X[0] + (X - X[0]).mean(axis=0)
 
 
 def is_positive_definite(matrix):
-    """Whether a symmetric matrix is positive definite, whatever the units of its rows."""
+    """Whether a symmetric matrix is positive definite, independent of the units of its rows."""
     diagonal = np.diag(matrix)
     if diagonal.min() <= 0:
         return False
@@ -52,14 +52,14 @@ def is_positive_definite(matrix):
 
 
 def checked_prior(X, mean_prior, mean_precision_prior, degrees_of_freedom_prior, covariance_prior):
-    """The prior that the parameters of `BayesianGaussian` specify; those that are None are taken from the rows."""
+    """Check the prior parameters of `BayesianGaussian`; those that are None are computed from the rows."""
     d = X.shape[1]
     nu = float(d if degrees_of_freedom_prior is None else degrees_of_freedom_prior)
     if nu <= d - 1:
         raise ValueError(f"degrees_of_freedom_prior={nu:g} must be larger than n_features - 1 = {d - 1}.")
     mean = column_means(X) if mean_prior is None else real_array("mean_prior", mean_prior)
     if covariance_prior is None:
-        # A constant column carries no information about its scale; whether one varies does not depend on its units.
+        # A constant column carries no information about its scale, so its prior variance is 1.
         varies = moments(X, np.ones(len(X)))[2]
         covariance = np.diag(np.where(varies, X.var(axis=0), 1.0))
         largest = np.abs(X).max(axis=0)

@@ -1,4 +1,4 @@
-"""Choosing among models: the number of topics."""
+"""Model selection: the number of topics."""
 
 from ._n_components import search_n_components
 

@@ -1,4 +1,4 @@
-"""The number of topics, by held-out score and by what topics look like."""
+"""Choice of the number of topics, by held-out score and quality of topics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..utils._numbers import is_count
 from ..utils._tables import aligned
 from ..utils._typing import MatrixLike, Table
 
-_ROW_PARAMS = ("metadata",)  # parameters of ``fit`` with a row for each document
+_ROW_PARAMS = ("metadata",)  # parameters of ``fit`` that have a row for each document
 
 
 def search_n_components(
@@ -32,53 +32,55 @@ def search_n_components(
     random_state: int | np.random.RandomState | None = 0,
     **fit_params: Any,
 ) -> Table:
-    """Fit a topic model with each of several numbers of topics, and compare them on the same held-out documents.
+    """Fit a topic model with several numbers of topics, and compare the fits on the same held-out documents.
 
     Parameters
     ----------
     estimator : BayesianLDA, DMRTopicModel, GammaProcessTopicModel, or Pipeline that ends in one
-        Parameters of all fits but ``n_components``; it is cloned, not fitted. The other steps of a Pipeline are fitted
-        once, without the held-out documents.
-    X : array-like or sparse of shape (n_samples, n_features), or what the first step of a Pipeline takes
-        Counts.
+        Model to fit; a clone is fitted with each ``n_components``. The other steps of a Pipeline are fitted once,
+        without the held-out documents.
+    X : array-like or sparse of shape (n_samples, n_features), or input of the first step of a Pipeline
+        Counts of words in documents.
     values : list of int
-        Numbers of topics.
+        Numbers of topics to compare.
     test_size : float or int, default=0.1
         Share, or number, of the documents held out, as in `sklearn.model_selection.train_test_split`.
     n_words : int, default=10
-        Top words of a topic for coherence, exclusivity and diversity.
+        Number of top words of a topic for coherence, exclusivity and diversity.
     n_jobs : int or None, default=None
-        Fits side by side, by joblib. The results do not depend on it.
+        Number of fits in parallel, as in joblib. It does not affect the results.
     random_state : int, RandomState instance or None, default=0
-        Chooses the held-out documents. The fits have the estimator's own.
+        Seed of the choice of held-out documents. Fits use the ``random_state`` of ``estimator``.
     **fit_params
-        What ``fit`` of the topic model takes: ``metadata``, divided as X is, and ``feature_names``.
+        Parameters of ``fit`` of the topic model, such as ``feature_names``, and ``metadata``, which is split like X.
 
     Returns
     -------
     table : DataFrame, or Bunch of columns if pandas is not installed
-        One row per number, as in ``values``:
+        One row per entry of ``values``, in the same order:
 
         ``n_components``
             Number of topics.
         ``score``, ``standard_error``, ``perplexity``
-            Of the held-out documents, see `document_completion <sk_sgmcmc.metrics.document_completion>`.
+            Score of the held-out documents, its standard error and perplexity; see
+            `document_completion <sk_sgmcmc.metrics.document_completion>`.
         ``difference``, ``difference_error``
-            The score minus the best score, and the standard error of that difference, computed from the differences
-            document by document. Use this error to compare models. ``standard_error`` is too large for that, because
-            documents differ far more from each other than two models do on one document.
+            The score minus the best score, and the standard error of this difference, from paired differences of
+            documents. Compare models by this error. ``standard_error`` is too large for that, because documents
+            differ far more from each other than two models do on the same document.
         ``coherence``, ``exclusivity``, ``stability``
-            Means over topics: NPMI of the top words in all documents, how much of the top words' probability is the
-            topic's own, and likeness over draws (and chains).
+            Means over topics: NPMI of the top words in all documents, share of the probability of the top words that
+            belongs to the topic, and similarity over draws (and chains).
         ``diversity``
             Share of distinct words among the top words of all topics.
         ``seconds``
-            Of the fit.
+            Duration of the fit.
 
     Notes
     -----
-    The held-out score of these models seldom falls with more topics: where ``difference`` is within two errors of 0,
-    fewer topics predict as well, and coherence, exclusivity and stability tell whether they can be read.
+    The held-out score of these models rarely decreases with more topics. If ``difference`` is within two errors of 0,
+    the smaller number of topics predicts as well. Coherence, exclusivity and stability then indicate which topics are
+    easier to interpret.
 
     Examples
     --------
@@ -90,7 +92,7 @@ def search_n_components(
     >>> bool(table["score"][1] > table["score"][0])
     True
 
-    Texts, by a Pipeline:
+    Pass texts to a Pipeline:
 
     >>> from sklearn.feature_extraction.text import CountVectorizer
     >>> from sklearn.pipeline import make_pipeline
@@ -114,7 +116,7 @@ def search_n_components(
     parts = train_test_split(X, *by_row.values(), test_size=test_size, random_state=random_state)
     train, test = parts[0], parts[1]
     for step in steps:
-        if step is not None and not isinstance(step, str):  # None and "passthrough" are no steps
+        if step is not None and not isinstance(step, str):  # skip None and "passthrough"
             step = clone(step)
             train, test, X = step.fit_transform(train), step.transform(test), step.transform(X)
     train_rows = dict(zip(by_row, parts[2::2], strict=True))
@@ -141,7 +143,7 @@ def search_n_components(
 
 
 def _evaluated(model, train, test, fit_params, test_params, X, params, n_words):
-    """The completion of held-out documents by a model fitted to others, and what its topics look like."""
+    """Fit a model; return the completion of held-out documents, and the quality of topics and duration by name."""
     began = time.perf_counter()
     model.fit(train, **fit_params)
     seconds = time.perf_counter() - began

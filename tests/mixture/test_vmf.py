@@ -318,7 +318,7 @@ def test_an_empty_row_belongs_anywhere():
     assert model.score(X[full]) == model.score(X)
     np.testing.assert_allclose(model.transform(np.zeros((2, 6))), np.tile(model.weights_, (2, 1)), rtol=1e-9)
     assert model.weights_.argmax() == model.labels_[7] == model.predict(X)[7] != model.kappas_.argmin()
-    with pytest.raises(ValueError, match="X has 2 rows that are all zero"):
+    with pytest.raises(ValueError, match="got 2 rows that are all zero"):
         model.score(np.zeros((2, 6)))
 
 

@@ -70,7 +70,7 @@ def test_empty_rows_are_no_observations(fitted):
     np.testing.assert_array_equal(model.score_samples(nothing), [0.0, 0.0])
     for answer in (model.score, model.log_perplexity, lambda rows: model.log_perplexity(rows, "annealed")):
         assert answer(gaps) == answer(X[:4])
-        with pytest.raises(ValueError, match="X has 2 rows that are all zero"):
+        with pytest.raises(ValueError, match="got 2 rows that are all zero"):
             answer(nothing)
     traces = []
     for rows in (gaps, X[:4]):

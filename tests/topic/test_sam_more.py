@@ -234,7 +234,7 @@ def test_concentrations_are_learnt():
     assert (model.components_ @ beta.T).max(axis=0).min() > 0.97
     fixed = SphericalAdmixtureModel(3, n_iter=150, random_state=0).fit(X)
     assert model.score(X) > fixed.score(X) + 5.0
-    with pytest.raises(ValueError, match="draws nothing"):
+    with pytest.raises(ValueError, match="returns a point estimate"):
         SphericalAdmixtureModel(3, sampler="vi", sigma="auto").fit(X)
 
 

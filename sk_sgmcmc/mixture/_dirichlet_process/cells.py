@@ -1,4 +1,4 @@
-"""Rows of counts, of 0 and 1, or of categories, as the sparse cells that the mixture's kernels read."""
+"""Encode counts, binary data and categories as the sparse matrices that the kernels of the mixture read."""
 
 import zlib
 from collections.abc import Hashable
@@ -15,13 +15,14 @@ from ...utils._seeds import mix64, row_keys
 from ...utils._tables import declared_levels
 from ...utils._warnings import warn_of_levels, warn_user
 
-_FAR = 5  # times the second largest code, above which the largest may be a code for "missing"
+_FAR = 5  # warn that the largest code may mean "missing" if it exceeds this multiple of the second largest
+# Limits of `warn_of_categories`.
 _ROWS_SEEN, _FEWEST_ROWS, _FEWEST_AT_TOP, _LEAST_AT_TOP = 1000, 20, 5, 0.04
 _FILLED, _LARGEST_OF_CODES, _MOST_CODES, _SHARE_OF_COLUMNS = 0.4, 20, 10, 0.75
-_ROUNDS = 3  # of hashing rows and levels in turn
-_ONE = 2.0**20  # by which weights are multiplied to become whole numbers
+_ROUNDS = 3  # each hashes the rows from their levels, then the levels from their rows
+_ONE = 2.0**20  # fixed-point scale: weights are hashed as whole multiples of 1 / _ONE
 
-_LARGEST_CODE = 2.0**53  # above which float64 cannot represent steps of 1
+_LARGEST_CODE = 2.0**53  # float64 represents all whole numbers up to here
 
 MULTINOMIAL, CATEGORICAL, BERNOULLI = KINDS = 0, 1, 2
 KIND_OF = {"multinomial": MULTINOMIAL, "categorical": CATEGORICAL, "bernoulli": BERNOULLI}
@@ -29,17 +30,21 @@ KIND_OF = {"multinomial": MULTINOMIAL, "categorical": CATEGORICAL, "bernoulli": 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The meaning of cells, and their prior.
+    """Layout of the cells of encoded rows, and the Dirichlet or Beta prior of their probabilities.
+
+    A cell is a column of an encoded row: a word for counts, a level of a column for categories. Binary data with D
+    columns have 2 D cells: cell d is a 1 in column d, and cell D + d is a missing entry.
 
     Parameters
     ----------
     kind : int
         One of the kinds of `sk_sgmcmc.kernels.models.dirichlet_process.collapsed`.
     block : ndarray of int32, shape (n_cells,)
-        The column, or other group, of each cell; probabilities sum to 1 within it.
+        Group of each cell. Except for binary data, the probabilities of a group sum to 1: all cells are one group for
+        counts, and the levels of a column are a group for categories. For binary data it is the column.
     prior : ndarray of float64, shape (n_cells + n_blocks,)
-        Dirichlet parameter of each cell, then its sum over each block. For 0 and 1, with D columns: shapes of the ones,
-        then of the zeros, (2 D,).
+        Dirichlet parameter of each cell, followed by the sums over each group. For binary data, shape (2 D,): the Beta
+        parameters of the ones, then of the zeros.
     """
 
     kind: int
@@ -48,7 +53,7 @@ class Cells:
 
     @classmethod
     def make(cls, kind, sizes, prior):
-        """Blocks of ``sizes`` cells; ``prior`` is a number, or one for each column."""
+        """Build the layout of groups with ``sizes`` cells; ``prior`` is one number, or one for each column."""
         if kind == BERNOULLI:
             D = len(sizes)
             ones = np.broadcast_to(prior, D)
@@ -67,12 +72,12 @@ class Cells:
 
     @property
     def n_blocks(self):
-        """Number of blocks over which counts are also summed; 0 and 1 need none."""
+        """Number of groups whose total counts are stored after the cells; 0 for binary data."""
         return self.prior.size - self.n_cells
 
     @property
     def n_public(self):
-        """Number of probabilities of a component that the user sees."""
+        """Number of probabilities of a component in ``samples_``; binary data have one for each column."""
         return self.n_cells // 2 if self.kind == BERNOULLI else self.n_cells
 
     def prior_mean(self):
@@ -83,7 +88,7 @@ class Cells:
         return self.prior[:n] / self.prior[n + self.block]
 
     def base_log_density(self, X):
-        """Log probability of each row under the prior of a component, (n_rows,); X as `encode` gives it."""
+        """Log marginal probability of each encoded row under a component drawn from the prior, (n_rows,)."""
         per_row = np.diff(X.indptr)
         rows = np.repeat(np.arange(X.shape[0]), per_row)
         w, x = X.indices, X.data
@@ -104,12 +109,19 @@ class Cells:
         return out - np.bincount(rows, np.log(self.prior[self.n_cells + self.block[w]]), X.shape[0])
 
     def tables(self, components):
-        """Terms of log densities under components (n_components, n_public): one for each cell, and a constant.
+        """Terms that add up to the log density of encoded rows X, ``X @ per_cell + per_row``.
+
+        Parameters
+        ----------
+        components : array-like of shape (n_components, n_public)
+            Probabilities.
 
         Returns
         -------
         per_cell : ndarray of shape (n_cells, n_components)
+            Contribution of each entry of a row.
         per_row : ndarray of shape (n_components,)
+            Constant, the same for all rows.
         """
         p = np.maximum(np.asarray(components, dtype=np.float64).T, 1e-37)
         if self.kind != BERNOULLI:
@@ -120,9 +132,9 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class RowData:
-    """Rows in the form to which chains are bound, in an order that depends on their contents alone.
+    """Encoded rows as chains read them, sorted by their contents so that the order passed by the user has no effect.
 
-    A weight w stands for m rows of weight w / m, where m is the whole number nearest to w, but at least 1.
+    A row of weight w is stored as m rows of weight w / m, where m is the whole number nearest to w, but at least 1.
 
     Parameters
     ----------
@@ -130,9 +142,10 @@ class RowData:
         As in `sk_sgmcmc.kernels.models.dirichlet_process.collapsed`.
     layout : Cells
     n_batch : int
-        Rows of a minibatch.
+        Number of rows in a minibatch.
     total : float or None
-        Upper bound on the weight of all rows of a stream, to which more are scaled down; None never scales.
+        Total weight of rows on which the posterior of a stream is conditioned. If more have been seen, earlier rows
+        count less, the oldest least. None: all rows count in full.
     """
 
     indptr: np.ndarray
@@ -146,7 +159,7 @@ class RowData:
 
     @classmethod
     def make(cls, X, sample_weight, layout, n_batch, total=None):
-        """From encoded rows and their weights (None: 1 each)."""
+        """Sort encoded rows X, and repeat them by ``sample_weight``; None gives every row weight 1."""
         keys = row_keys(X)
         if sample_weight is None:
             order = np.argsort(keys, kind="stable")
@@ -168,29 +181,29 @@ class RowData:
 
     @property
     def n_rows(self):
-        """Number of rows, repetitions by weight included."""
+        """Number of rows, counting repetitions by weight."""
         return self.weights.size
 
     @property
     def mean_weight(self):
-        """Mean weight of the rows; 1 where all are whole."""
+        """Mean weight of the stored rows; 1 if all weights passed by the user are whole."""
         return self.weights.mean()
 
     def as_csr(self, rows):
-        """The given rows, encoded, without their weights."""
+        """Selected rows as an encoded matrix, without their weights."""
         return sparse.csr_array((self.entries, self.cells, self.indptr), shape=(self.n_rows, self.layout.n_cells))[rows]
 
     def fingerprint(self):
-        """A number by which to recognise the data; other rows are very unlikely to share it."""
+        """Checksum by which `resume` recognises the data; different rows are very unlikely to share it."""
         known = zlib.crc32(self.cells, zlib.crc32(self.indptr, zlib.crc32(self.values)))
         return zlib.crc32(self.weights, known) if np.any(self.weights != 1.0) else known
 
 
 def split_weights(sample_weight):
-    """How many rows each weight stands for, and the weight of each of these, see `summable`.
+    """Split each weight into a number of copies and the weight of each copy, rounded by `summable`.
 
-    The number is the nearest whole one, but at least 1: whole weights are that many rows, and other rows have weights
-    close to 1. Weight 0 stands for no rows.
+    The number of copies is the nearest whole number, but at least 1. A whole weight w becomes w copies of weight 1. A
+    row of weight 0 has no copies.
     """
     weight = np.asarray(sample_weight, dtype=np.float64)
     copies = np.maximum(np.round(weight), weight > 0).astype(np.int64)
@@ -201,15 +214,16 @@ def split_weights(sample_weight):
 
 
 def encode_counts(X, whom):
-    """Counts as CSR of float64."""
+    """Check counts and return them as CSR of float64."""
     X = check_counts(X, whom=whom)
     return sparse.csr_array(X)
 
 
 def warn_of_categories(X):
-    """Warn if counts look like codes of categories: a few small codes in each column, whose sums mean nothing.
+    """Warn if counts look like codes of categories, which cannot be added up.
 
-    Counts fall off towards their largest value, which is rare; the largest code is about as frequent as the others.
+    Most columns then contain few distinct small numbers, and the largest of them is common. The largest value of real
+    counts is rare.
     """
     n, D = X.shape
     rows = X[:: max(1, n // _ROWS_SEEN)]
@@ -224,20 +238,20 @@ def warn_of_categories(X):
     n_levels = np.array([np.unique(column).size for column in values.T])
     at_top = (values == tops).mean(axis=0)
     limited = (n_levels > 1) & (n_levels <= _MOST_CODES) & (at_top >= max(_LEAST_AT_TOP, _FEWEST_AT_TOP / n))
-    # Columns of 0 and 1 may well count something; those of 1 and 2 hardly.
+    # Columns of 0 and 1 are plausible counts. Without any zero they are more likely to be codes.
     has_zeros = rows.nnz < n * D
     if limited.mean() < _SHARE_OF_COLUMNS or (has_zeros and np.mean(n_levels > 2) < 0.5):
         return
     codes = np.unique(values[:, np.argmax(limited)]).astype(int).tolist()
     warn_user(
-        f"The columns of X hold a few small codes each, such as {codes}, as answers of surveys do, but "
-        'likelihood="multinomial" takes them for counts. For categories, use '
+        f"The columns of X contain a few small codes each, such as {codes}, which look like categories, but "
+        'likelihood="multinomial" treats them as counts. For categories, use '
         'likelihood="categorical".'
     )
 
 
 def encode_binary(X, whom):
-    """0, 1 and missing as CSR with a 1 in cell d for a 1 in column d, and in cell D + d for a missing entry."""
+    """Encode binary data as CSR: a 1 in cell d for a 1 in column d, or in cell D + d for a missing entry."""
     n, D = X.shape
     X = sparse.csr_array(X) if sparse.issparse(X) else sparse.csr_array(np.asarray(X, dtype=np.float64))
     X = X.astype(np.float64)
@@ -248,7 +262,7 @@ def encode_binary(X, whom):
     if bad.any():
         codes = np.unique(X.data[~missing])
         remedy = 'Use sklearn.preprocessing.binarize, or likelihood="multinomial" for counts.'
-        if codes.size == 2 and X.nnz == n * D:  # codes such as 1 and 2, which binarize would make equal
+        if codes.size == 2 and X.nnz == n * D:  # binarize would make codes such as 1 and 2 equal
             shift = f"Pass X - {codes[0]:g}, or use" if codes[1] == codes[0] + 1 else "Use"
             remedy = f'{shift} likelihood="categorical" for the codes {codes[0]:g} and {codes[1]:g}.'
         raise ValueError(
@@ -261,7 +275,7 @@ def encode_binary(X, whom):
 
 
 def _columns(X):
-    """The columns of a frame or an array as arrays, each with the levels that it declares, if any."""
+    """List of (values, declared levels) of the columns of a table or array; the levels are None if undeclared."""
     if not hasattr(X, "columns"):
         X = np.asarray(X)
         return [(X[:, j], None) for j in range(X.shape[1])]
@@ -271,14 +285,14 @@ def _columns(X):
         declared = declared_levels(column)
         codes = getattr(getattr(column, "cat", None), "codes", None)
         levels = None if declared is None else np.array([*declared, None], dtype=object)
-        # By their codes, if there are any: as an array, whole numbers beside a missing one would become floats.
+        # Look levels up by code where possible: conversion would turn whole numbers with missing entries into floats.
         values = np.asarray(column, dtype=object) if codes is None else levels[np.asarray(codes)]
         out.append((values, None if levels is None else levels[:-1]))
     return out
 
 
 def _places_of(values, levels):
-    """The places of values among ``levels``, by equality or else as text; -1 for those that are not there."""
+    """Index of each value in ``levels``, found by equality or else by its text; -1 for unknown values."""
     exact, as_text = ({key(level): c for c, level in enumerate(levels)} for key in (_hashable, str))
     return np.array([exact.get(_hashable(v), as_text.get(str(v), -1)) for v in values], dtype=np.int64)
 
@@ -288,7 +302,7 @@ def _hashable(value):
 
 
 def is_missing(values):
-    """Which entries of an array are NaN, None, or pandas' NA."""
+    """Boolean mask of the entries that are NaN, None, NaT or the NA of pandas."""
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind != "O":
@@ -297,7 +311,7 @@ def is_missing(values):
 
 
 def _as_numbers(values):
-    """Values as float64 if all are numbers, else None; text never counts as a number."""
+    """Convert values to float64 if all are numbers, else return None; text such as "1" is not a number."""
     if values.dtype.kind in "US":
         return None
     if values.dtype.kind == "O" and not all(isinstance(v, (Number, np.bool_)) for v in values):
@@ -309,11 +323,12 @@ def _as_numbers(values):
 
 
 def find_levels(X):
-    """The levels of each column: those that it declares, or the sorted values that occur; at least one.
+    """Find the levels of each column: the declared ones, or else the sorted values that occur.
 
     Returns
     -------
     levels : list of ndarray
+        One array per column, with at least one level.
     """
     levels = []
     for j, (values, declared) in enumerate(_columns(X)):
@@ -345,33 +360,33 @@ def find_levels(X):
 
 
 def _name(X, j):
-    """The name of a column, or its index if it has none."""
+    """Name of column j, or its index if X has no column names."""
     return repr(X.columns[j]) if hasattr(X, "columns") else j
 
 
 def places_of_levels(X, sample_weight, block):
-    """Where chains keep each cell: an order of levels that depends neither on their labels nor on the order of rows.
+    """Order the levels of each column by the rows in which they occur, so that labels of levels do not affect draws.
 
-    Cells and rows are hashed in turn, each from the other. Levels that this does not distinguish are in the order of
-    their first occurrence.
+    Chains store cells in this order, which does not depend on the order of rows either. Cells and rows are hashed in
+    turn, each from the hashes of the other. Levels with equal hashes are in the order of their first occurrence.
 
     Parameters
     ----------
     X : csr_array of shape (n_rows, n_cells)
-        Encoded categories, of which all entries are 1.
+        Encoded categories; all stored entries are 1.
     sample_weight : ndarray of shape (n_rows,) or None
     block : ndarray of int32, shape (n_cells,)
 
     Returns
     -------
     places : ndarray of int64, shape (n_cells,)
-        A permutation that keeps each cell in its block.
+        New index of each cell: a permutation within each column.
     """
     occurs = sparse.csr_array((np.ones(X.nnz, dtype=np.uint64), X.indices, X.indptr), shape=X.shape)
     weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
     weight = np.round(weight * _ONE).astype(np.uint64)
     cells = mix64(block.astype(np.uint64))
-    for _ in range(_ROUNDS):  # sums of unsigned integers wrap round, so that they are exact in any order
+    for _ in range(_ROUNDS):  # sums of unsigned integers wrap around, so their order has no effect
         cells = mix64(cells + occurs.T @ (mix64(occurs @ cells) * weight))
     first = np.full(block.size, X.shape[0])
     np.minimum.at(first, X.indices, np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)))
@@ -379,12 +394,12 @@ def places_of_levels(X, sample_weight, block):
 
 
 def with_cells_at(places, X):
-    """Encoded rows whose cells are moved within their blocks."""
+    """Encoded rows with each cell moved to the index that `places_of_levels` gives it."""
     return sparse.csr_array((X.data, places[X.indices], X.indptr), shape=X.shape)
 
 
 def encode_categories(X, levels):
-    """Categories as CSR with a 1 in the cell of each entry's level; a level not among ``levels`` counts as missing."""
+    """Encode categories as CSR with a 1 in the cell of each entry's level; unknown levels count as missing."""
     starts = np.concatenate([[0], np.cumsum([len(of) for of in levels])])
     rows, cells, unknown = [], [], []
     for j, (values, _) in enumerate(_columns(X)):

@@ -1,4 +1,4 @@
-"""Chain of a Dirichlet-process mixture with components integrated out: labels of rows, splits and merges."""
+"""Chain of a Dirichlet-process mixture with weights and components integrated out (collapsed Gibbs sampling)."""
 
 import numpy as np
 
@@ -10,13 +10,15 @@ from .cells import BERNOULLI
 
 _START_CLUSTERS = 50
 _ROWS_PER_START = 8
-_SPARE = 16  # free slots at least, when arrays grow
+_SPARE = 16  # least number of free slots after arrays grow
 _PAIRS_PER_PASS = 10
-_FORMING = 10  # passes before splits and merges: random initial clusters are alike, and too many would merge
+# Passes before the first proposals of splits and merges. The random initial clusters are alike, and too many would
+# merge.
+_FORMING = 10
 
 
 def dealt(data, n_clusters, rng):
-    """Assign rows to clusters at random; returns labels and the clusters' sums, (z, counts, sizes)."""
+    """Assign rows to clusters at random; return their labels, and the counts and total weights of the clusters."""
     layout = data.layout
     z = rng.integers(n_clusters, size=data.n_rows, dtype=np.int32)
     of_entry = np.repeat(z, np.diff(data.indptr))
@@ -28,12 +30,12 @@ def dealt(data, n_clusters, rng):
 
 
 class BlockPlan(DrawPlan):
-    """Which steps over a block of a stream are kept.
+    """Burn-in and thinning of the steps over one block of a stream.
 
     Parameters
     ----------
     start, n_steps : int
-        Steps made before the block, and over it.
+        Number of steps before the block, and over the block.
     burn_in : float or int
         Fraction of the block's steps, or number of the stream's first steps, to discard; at least one step is kept.
     bytes_per_draw : int
@@ -48,12 +50,12 @@ class BlockPlan(DrawPlan):
         self.start = start
 
     def wants(self, step):
-        """Whether the state after ``step`` steps is kept."""
+        """Whether the state after step number ``step`` of the stream is kept."""
         return super().wants(step - self.start)
 
 
 class ClusterChain(Chain):
-    """What chains of Dirichlet-process mixtures share: minibatches, draws of different numbers of components.
+    """Base of the chains of Dirichlet-process mixtures: minibatches, and draws with varying numbers of components.
 
     Parameters
     ----------
@@ -61,7 +63,7 @@ class ClusterChain(Chain):
     plan : DrawPlan or StreamPlan
     layout : Cells
     concentration_prior : tuple of float, or float
-        Shape and rate of the concentration's Gamma prior, or its value.
+        Shape and rate of the Gamma prior of the concentration, or its fixed value.
     """
 
     _order = staticmethod(every_row)
@@ -75,7 +77,7 @@ class ClusterChain(Chain):
         self.begin_block(plan)
 
     def begin_block(self, plan):
-        """Prepare for other rows: discard the labels of earlier ones, and the draws."""
+        """Prepare for another block of rows: discard the labels of the last block, and the kept draws."""
         self.z = None
         self.batches.forget()
         self.restart(plan)
@@ -86,7 +88,7 @@ class ClusterChain(Chain):
         return self.batches.next(self.data.n_rows, self.data.n_batch, self._order)
 
     def keep(self, draw):
-        """Store a draw; arrays over components grow to the largest number so far."""
+        """Store a draw; weights and components are padded with zeros to the largest number of components so far."""
         K = len(draw["weights"])
         room = self.kept["weights"].shape[1] if self.kept else K
         for name in ("weights", "components"):
@@ -101,7 +103,7 @@ class ClusterChain(Chain):
         super().keep(draw)
 
     def components_given(self, counts, sizes):
-        """A draw of the components given sums over their rows: (n_components, n_public), float32."""
+        """Draw components given their counts and total weights: float32 of shape (n_components, n_public)."""
         layout, rng = self.layout, self.rng
         prior = layout.prior[:, None]
         if layout.kind == BERNOULLI:
@@ -114,7 +116,7 @@ class ClusterChain(Chain):
         return (cells / np.add.reduceat(cells, starts, axis=0)[layout.block]).T.astype(np.float32)
 
     def learn_concentration(self, n_clusters, n):
-        """Draw the concentration given the number of clusters of ``n`` rows (Escobar and West 1995, section 6)."""
+        """Draw the concentration given that ``n`` rows form ``n_clusters`` (Escobar and West 1995, section 6)."""
         if np.isscalar(self.concentration_prior) or not n > 0:
             return
         shape, rate = self.concentration_prior
@@ -125,27 +127,27 @@ class ClusterChain(Chain):
 
 
 class CollapsedChain(ClusterChain):
-    """Labels of all rows are the state; weights and components are integrated out, and drawn when a draw is kept.
+    """Collapsed Gibbs sampler of the labels; weights and components are drawn only for kept draws.
 
-    A step is a sweep: it draws the labels of all rows, each given all others, and then proposes splits and merges of
-    clusters. Both leave the posterior unchanged if all weights are whole. A row with another weight counts by it for
-    the others, and its own label is drawn as that of a whole row. Sweeps are cut into minibatches so that Python
-    regains control in between.
+    A step is a sweep: it draws the label of each row given all others, and then proposes splits and merges of clusters.
+    Both leave the posterior unchanged if all weights are whole. Otherwise a row contributes its weight to the counts,
+    but its own label is drawn as if its weight were 1. Sweeps are cut into minibatches so that Python regains control
+    in between.
 
-    Rows of a stream's earlier blocks count through the sums over their clusters. If they and the present block weigh
-    more than ``data.total``, their sums are scaled down, so that clusters without new rows fade and vanish.
+    In a stream, rows of earlier blocks are represented by the counts of their clusters. If all rows together weigh more
+    than ``data.total``, these counts are scaled down, so that clusters without new rows shrink and vanish.
 
     Parameters
     ----------
     seed, plan, layout, concentration_prior
         As for `ClusterChain`.
     n_start : int or None
-        Clusters to which rows are assigned at random at the start; None chooses.
+        Number of initial clusters, to which rows are assigned at random. None: one per eight rows, at most 50.
     n_pairs : int
-        Pairs of rows for which a split or a merge is proposed in each pass.
+        Number of pairs of rows for which a split or a merge is proposed in each sweep.
     """
 
-    _order = staticmethod(adjacent)  # any order in which rows are scanned leaves the posterior unchanged
+    _order = staticmethod(adjacent)  # the order in which rows are visited does not affect the posterior
 
     def __init__(self, seed, plan, layout, concentration_prior, *, n_start=None, n_pairs=_PAIRS_PER_PASS):
         super().__init__(seed, plan, layout, concentration_prior)
@@ -158,7 +160,7 @@ class CollapsedChain(ClusterChain):
         self.moves = np.zeros(3, dtype=np.int64)  # pairs proposed, splits accepted, merges accepted
 
     def can_stream(self, collapses):
-        """Whether the chain can go on with other rows under a sampler that ``collapses`` components, or does not."""
+        """Whether `partial_fit` can continue the chain; ``collapses``: its sampler integrates components out."""
         return collapses
 
     def _arrays(self):
@@ -175,7 +177,7 @@ class CollapsedChain(ClusterChain):
         )
 
     def _rearrange(self, slots):
-        """Move clusters into new slots: ``slots`` lists the old ones to keep; `_SPARE` free ones follow."""
+        """Move the clusters in ``slots`` to the front of larger arrays and drop the others; free slots follow."""
         n = len(slots)
         new = n + max(_SPARE, n // 2)
         rank = np.full(self.sizes.size, -1, dtype=np.int32)
@@ -190,10 +192,10 @@ class CollapsedChain(ClusterChain):
         self.state[:] = n
 
     def _start(self):
-        """Labels of rows that are new to the chain."""
+        """Initialise the labels of a new block, and the clusters if it is the first."""
         data = self.data
         self.z = np.full(data.n_rows, -1, dtype=np.int32)
-        if self.state[1]:  # a stream: their first draw lets them join existing clusters
+        if self.state[1]:  # in a stream, the first sweep assigns new rows to existing clusters
             self._fade()
             return
         n_start = self.n_start or max(1, min(_START_CLUSTERS, data.n_rows // _ROWS_PER_START))
@@ -207,7 +209,7 @@ class CollapsedChain(ClusterChain):
             kernels.all_log_zeros(self.layout.prior, self.counts, self.sizes, self.zeros)
 
     def _fade(self):
-        """Scale down the sums of earlier blocks to ``data.total``; clusters below half a row are dropped."""
+        """Scale down the counts of earlier blocks to respect ``data.total``; drop clusters of less than half a row."""
         data = self.data
         if data.total is None:
             return
@@ -233,7 +235,7 @@ class CollapsedChain(ClusterChain):
             if done == rows.size:
                 break
             self._rearrange(np.flatnonzero(self.sizes > 0))
-        if self.state[0] > 1.2 * self.state[1] + 4:  # free slots in between cost as much as occupied ones
+        if self.state[0] > 1.2 * self.state[1] + 4:  # empty slots in between cost as much time as occupied ones
             self._rearrange(np.flatnonzero(self.sizes > 0))
         self.learn_concentration(int(self.state[1]), self.sizes.sum() / mean)
         if len(self.batches):
@@ -258,7 +260,7 @@ class CollapsedChain(ClusterChain):
             self.moves += 1, outcome == 1, outcome == 2
 
     def current_draw(self):
-        """Weights and components given the labels, from the chain's own stream; largest cluster first."""
+        """Draw weights and components given the labels, by the generator of the chain; the largest cluster is first."""
         slots = np.flatnonzero(self.sizes > 0)
         slots = slots[np.argsort(-self.sizes[slots], kind="stable")]
         sizes = self.sizes[slots]

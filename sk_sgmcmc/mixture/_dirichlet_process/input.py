@@ -1,4 +1,4 @@
-"""Input of a Dirichlet-process mixture, checked and turned into sparse cells."""
+"""Check the input of a Dirichlet-process mixture and encode it as sparse cells."""
 
 from numbers import Real
 
@@ -27,15 +27,16 @@ from .cells import (
 )
 
 MAX_ROWS = 10**9
-_MOST_BYTES = 2**32  # for rows repeated by their weights
-# Weights that make more rows than this are refused if they repeat each so often: that takes hours.
+_MOST_BYTES = 2**32  # limit on the memory of rows repeated by their weights
+# Weights are rejected if they make more than _MANY_ROWS rows and repeat rows more than _MOST_REPEATS times on average,
+# because sampling would take hours.
 _MANY_ROWS, _MOST_REPEATS = 2 * 10**6, 1000
 
 
 class CheckedInput:
     """Checks of rows, weights and priors of `DPCategoricalMixture`."""
 
-    _level_places = None  # where chains keep each level; None: where ``categories_`` has it
+    _level_places = None  # index of each level in chains; None: the order of ``categories_``
 
     def _checked_concentration(self):
         given = self.concentration_prior
@@ -83,14 +84,14 @@ class CheckedInput:
         return weight
 
     def _encoded(self, X, reset=False):
-        """Rows as sparse cells, see `Cells`; ``reset`` learns what the columns are."""
+        """Check rows and encode them as sparse cells, see `Cells`; ``reset`` sets the layout of the cells."""
         whom = type(self).__name__
-        # Rows of a fitted model are those that it was fitted to, whatever the parameter says now.
+        # A fitted model keeps its likelihood even if the parameter has been changed since.
         kind = KIND_OF[self.likelihood] if reset else self._layout.kind
         if kind == CATEGORICAL:
             if hasattr(X, "columns"):
                 validate_data(self, X, reset=reset, skip_check_array=True)
-                # The check that this omits: that there are rows and columns at all.
+                # `skip_check_array` also skips the check that there are rows and columns.
                 check_array(np.broadcast_to(np.int8(0), X.shape), input_name="X", estimator=self)
             else:
                 X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
@@ -128,10 +129,10 @@ class CheckedInput:
             self._layout = Cells.make(kind, sizes, prior)
         return encoded
 
-    # -- rows that chains are bound to ---------------------------------------------------------------------------
+    # -- data of the chains --------------------------------------------------------------------------------------
 
     def _taken(self, X, weight, n_batch, total):
-        """Rows in the form to which chains are bound; records a fingerprint for `resume`."""
+        """Convert encoded rows to the `RowData` of the chains, and record their fingerprint for `resume`."""
         self._data_args = n_batch, total
         data = self._row_data(X, weight)
         self._fingerprint = data.fingerprint()
@@ -148,7 +149,7 @@ class CheckedInput:
         return data
 
     def _refuse_other_kind(self, sampler, collapses):
-        """Raise if the existing chains are of another kind than the parameters require."""
+        """Raise an error if the parameters have changed so that the existing chains cannot continue."""
         chain = self._chains[0]
         if chain.layout.kind != KIND_OF[self.likelihood]:
             raise ValueError(
@@ -163,8 +164,8 @@ class CheckedInput:
 
 
 def scaled_to_effective_size(weight):
-    """Weights whose sum is their effective sample size, (sum w)^2 / sum w^2 (Kish 1965)."""
-    relative = weight / weight.max()  # so that squares of extreme weights stay in range
+    """Scale weights so that they sum to their effective sample size, (sum w)^2 / sum w^2 (Kish 1965)."""
+    relative = weight / weight.max()  # the squares of extreme weights would overflow or underflow
     scaled = relative * (relative.sum() / np.square(relative).sum())
-    # Equal weights become exactly 1, which rounding may miss.
+    # Equal weights must become exactly 1, in spite of rounding.
     return np.where(np.abs(scaled - 1.0) < 1e-9, 1.0, scaled)

@@ -21,25 +21,25 @@ from .input import MAX_ROWS, CheckedInput
 from .results import FittedDPMixture
 from .slice import StickChain
 
-_BATCH = 10_000  # rows of a minibatch by default
+_BATCH = 10_000  # default number of rows in a minibatch
 _PASSES, _PASSES_LARGE = 200, 60
-_LARGE = 2_000_000  # entries
-_FIRST_PASSES, _STREAM_PASSES = 50, 10  # over the first block of a stream, and over each later one
+_LARGE = 2_000_000  # number of stored entries from which `fit` makes _PASSES_LARGE passes
+_FIRST_PASSES, _STREAM_PASSES = 50, 10  # passes over the first block of a stream, and over each later block
 _LIKELIHOODS = ("multinomial", "bernoulli", "categorical")
 
 
 def collapses(pair):
-    """Whether a sampler of this (geometry, signal) integrates components out."""
+    """Whether a sampler with this pair (geometry, signal) integrates components out."""
     return pair[1] == "conditionals"
 
 
 def _weight_of_all(X, weight):
-    """Sum of the rows' weights, which are 1 each if None."""
+    """Total weight of the rows; ``weight=None`` gives each row weight 1."""
     return float(X.shape[0]) if weight is None else float(weight.sum())
 
 
 def _steps_of_a_pass(pair, data):
-    """Steps of one pass over the rows."""
+    """Number of steps in one pass over the rows."""
     return 1 if collapses(pair) else -(-data.n_rows // data.n_batch)
 
 
@@ -47,17 +47,17 @@ def _steps_of_a_pass(pair, data):
 class DPCategoricalMixture(  # type: ignore[misc]
     CheckedInput, FittedDPMixture, DensityMixin, BaseSGMCMC
 ):
-    r"""Cluster rows of counts, of 0 and 1, or of categories, without fixing the number of clusters.
+    r"""Cluster counts, binary data or categories, without fixing the number of clusters.
 
-    Rows come from a Dirichlet-process mixture. Row i belongs to component :math:`z_i \sim \mathrm{Categorical}(\omega)`
-    with weights by stick breaking, :math:`\omega_j = v_j \prod_{l<j} (1 - v_l)`, :math:`v_j \sim \mathrm{Beta}(1,
+    A Dirichlet-process mixture. Row i belongs to component :math:`z_i \sim \mathrm{Categorical}(\omega)`, with
+    stick-breaking weights :math:`\omega_j = v_j \prod_{l<j} (1 - v_l)`, :math:`v_j \sim \mathrm{Beta}(1,
     \alpha)`, :math:`\alpha \sim \mathrm{Gamma}`. Its entries follow the component's probabilities, which have a
     Dirichlet prior.
 
     Parameters
     ----------
     likelihood : {"multinomial", "bernoulli", "categorical"}, default="multinomial"
-        What an entry is. Missing entries are ignored.
+        Type of the entries of ``X``. Missing entries are ignored.
 
         - "multinomial": a count. All counts of a row are draws from one distribution over the columns.
         - "bernoulli": 0 or 1, or NaN if missing; columns are independent.
@@ -71,10 +71,10 @@ class DPCategoricalMixture(  # type: ignore[misc]
     weights : {"replication", "survey"}, default="replication"
         What ``sample_weight`` means; see Notes.
 
-        - "replication": numbers of equal rows. A weight of 2 is the same row twice, and the posterior is that of as
-          many rows as the weights sum to.
+        - "replication": numbers of equal rows. A weight of 2 is the same row twice, and the number of observations is
+          the sum of the weights.
         - "survey": how many people a respondent represents, relative to others. Weights are scaled to sum to their
-          effective sample size, so that their scale makes the posterior neither narrower nor wider.
+          effective sample size, so their scale does not affect the width of the posterior.
     n_iter : int or None, default=None
         Number of steps: minibatches, or sweeps of `Gibbs` and `SliceGibbs`. None: 200 passes over the rows, or 60 if
         they have more than two million entries.
@@ -82,46 +82,48 @@ class DPCategoricalMixture(  # type: ignore[misc]
     Attributes
     ----------
     n_clusters_ : int
-        Number of clusters of the point partition, to which `predict` assigns rows.
+        Number of clusters in the point partition; `predict` assigns rows to these.
     labels_ : ndarray of shape (n_samples,)
-        `predict` of the rows of the last `fit` or `partial_fit`; 0 is the largest cluster.
+        Cluster of each row of the last `fit` or `partial_fit`, as from `predict`; 0 is the largest cluster.
     weights_ : ndarray of shape (n_clusters,)
-        Posterior mean of the clusters' weights.
+        Posterior mean of the weight of each cluster.
     partition_loss_ : float
-        Expected distance of the point partition from the draws.
+        Mean distance between the point partition and the partitions of the draws.
     samples_ : dict of ndarray
-        ``"concentration"`` and ``"n_clusters"`` (components that have rows), of shape (n_chains, n_kept);
-        ``"weights"`` of shape (n_chains, n_kept, n_slots), the remainder to 1 being the weight of all components yet
-        unseen; ``"components"``, float32 of shape (n_chains, n_kept, n_slots, n_entries). The first ``n_clusters_``
-        slots are the components that best match the clusters; a slot without a component has weight 0 and the prior
-        mean. Entries are columns (for "bernoulli", the probability of a 1), or levels, column after column.
+        ``"concentration"`` and ``"n_clusters"`` (number of components that have rows), of shape (n_chains, n_kept);
+        ``"weights"`` of shape (n_chains, n_kept, n_slots); and ``"components"``, float32 of shape (n_chains, n_kept,
+        n_slots, n_entries). Weights sum to less than 1: the remainder is the weight of all components without rows. The
+        first ``n_clusters_`` slots are the components that best match the clusters. An empty slot has weight 0 and the
+        prior mean. Entries are columns (for "bernoulli", the probability of a 1), or levels, column after column.
     categories_ : list of ndarray
-        For "categorical": the levels of each column.
+        Levels of each column. Only for "categorical".
     n_samples_seen_ : int
         Number of rows since the last `fit`, or the first `partial_fit`.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood, the number of clusters, the
-        entropy of the weights, and a concentration that is drawn. See "When not to believe a fit" in the user guide.
+        entropy of the weights, and the concentration unless it is fixed. See "When not to believe a fit" in the user
+        guide.
 
     Other Parameters
     ----------------
     partition_loss : {"vi", "binder"}, default="vi"
-        Distance that chooses the point partition; see `sk_sgmcmc.metrics.point_partition`.
+        Distance between partitions. The point partition minimises its mean over draws; see
+        `sk_sgmcmc.metrics.point_partition`.
     assignments : {"auto", "stored", "fresh"}, default="auto"
-        "stored" (selected by "auto") keeps the label of every row; weights and components are then drawn given the
-        counts of all rows, without the factor N/n. "fresh" scales the counts of a minibatch by N/n, as published. It is
-        noisier, and unnecessary for data that fit in memory.
+        "stored" (selected by "auto") keeps the label of every row. Weights and components are then drawn given the
+        counts of all rows. "fresh" scales the counts of a minibatch of n rows by N/n instead, as in Baker et al. This
+        is noisier, and unnecessary for data that fit in memory.
     total_samples : float or None, default=None
-        For `partial_fit`: the total weight of rows on which the posterior is conditioned. Weight seen beyond it fades,
-        the oldest first. None counts all rows in full.
+        For `partial_fit`: the total weight of rows on which the posterior is conditioned. If more have been seen,
+        earlier rows count less, the oldest least. None: all rows count in full.
     sampler : str, sampler object or None, default=None
         Sampler of the clusters.
 
-        - `Gibbs`, with weights and components integrated out: the default, unless assignments are "fresh".
-        - Slice samplers: weights and components move by `SCIR` (the default for fresh assignments) or `SGRLD`, or are
-          drawn exactly from all rows by `SliceGibbs`. They mix more slowly than `Gibbs`: chains can stay at too many
-          clusters for thousands of sweeps. `SGRLD` is approximate, and at its default step and length intervals are far
-          too narrow.
+        - `Gibbs` integrates weights and components out. It is the default unless ``assignments="fresh"``.
+        - `SCIR` (the default for ``assignments="fresh"``), `SGRLD` and `SliceGibbs` sample labels by slices. `SCIR` and
+          `SGRLD` move weights and components; `SliceGibbs` draws them exactly, given all rows. These samplers mix more
+          slowly than `Gibbs`: chains can stay at too many clusters for thousands of sweeps. `SGRLD` is approximate, and
+          its intervals are far too narrow at the default step size and number of steps.
 
         Set ``sampler__step_size`` to tune `SCIR`.
     thin : int or "auto", default="auto"
@@ -131,38 +133,40 @@ class DPCategoricalMixture(  # type: ignore[misc]
 
     See Also
     --------
-    BayesianLDA : Each row is shared among several components.
+    BayesianLDA : Topic model, in which each row mixes several components.
 
     Notes
     -----
     `Gibbs` draws the labels of all rows one after another, :math:`p(z_i = j) \propto n_j \, p(x_i \mid x_k : z_k = j)`
-    and :math:`p(z_i = \mathrm{new}) \propto \alpha \, p(x_i)`, and :math:`\alpha` given the number of clusters (Escobar
-    and West). After each sweep except the first ten, ten pairs of rows propose to split their cluster, or to merge
-    their two clusters, by sequential allocation. These proposals leave modes in which moves of single labels get stuck.
-    Chains start with rows assigned at random to 50 clusters. All of this leaves the posterior unchanged.
+    and :math:`p(z_i = \mathrm{new}) \propto \alpha \, p(x_i)`. It draws :math:`\alpha` given the number of clusters
+    (Escobar and West). After each sweep except the first ten, ten pairs of rows are drawn. If both rows are in one
+    cluster, a split is proposed, otherwise a merge of their clusters, by sequential allocation (Dahl). These proposals
+    escape from modes in which updates of single labels get stuck. All of these moves leave the posterior unchanged.
+    Chains start with rows assigned at random to at most 50 clusters.
 
     With `SliceGibbs`, `SCIR` and `SGRLD`, sticks and components are part of the state, and labels are drawn by slice
-    sampling: :math:`u_i \sim U(0, \omega_{z_i})`, sticks are broken off until the rest is below all slices, and
-    :math:`p(z_i = j) \propto 1[\omega_j > u_i] \, p(x_i \mid \theta_j)`. Sticks then move at the shapes :math:`(1 +
-    m_j, \alpha + \sum_{l>j} m_l)`, and components at their prior plus the sums of the rows of each component. Here
-    :math:`m` counts the labels of all rows, or N/n times those of the minibatch. `SCIR` with stored labels (its
-    automatic step size is then infinite: an exact draw) and `SliceGibbs` leave the posterior unchanged.
+    sampling. Slices are :math:`u_i \sim U(0, \omega_{z_i})`. Sticks are broken off until the remaining weight is below
+    all slices, and :math:`p(z_i = j) \propto 1[\omega_j > u_i] \, p(x_i \mid \theta_j)`. Given the labels, sticks have
+    the Beta parameters :math:`(1 + m_j, \alpha + \sum_{l>j} m_l)`, and components have the Dirichlet parameters of the
+    prior plus the counts of their rows. Here :math:`m` counts the labels of all rows, or N/n times those of the
+    minibatch. `SliceGibbs` leaves the posterior unchanged, and so does `SCIR` with stored labels: its automatic step
+    size is then infinite, which is an exact draw.
 
     *Weights.* A weight w is represented by m equal rows of weight w / m, where m is the whole number nearest to w, but
-    at least 1. Each has its own label, and counts for the others by its weight: as w / m rows in shares and components
-    given labels. Its own label is drawn as that of a whole row, with :math:`n_j` a sum of weights and :math:`\alpha`
-    times their mean. So a whole weight is exactly that many rows, and a row of weight 0 is exactly left out. In
-    between, this approximates the pseudo-posterior :math:`p(\omega, \theta) \prod_i (\sum_j \omega_j
+    at least 1. Each of them has its own label, and contributes w / m to the counts by which weights, components and
+    other labels are drawn. Its own label is drawn as if its weight were 1, with :math:`n_j` a sum of weights and
+    :math:`\alpha` times their mean. So a whole weight w has exactly the effect of w rows, and a row of weight 0 has
+    none. In between, this approximates the pseudo-posterior :math:`p(\omega, \theta) \prod_i (\sum_j \omega_j
     f(x_i | \theta_j))^{w_i}`.
 
     With ``weights="survey"``, weights are multiplied by :math:`\sum w / \sum w^2`. They then sum to Kish's effective
     sample size :math:`(\sum w)^2 / \sum w^2`, the number of rows of equal weight that estimate a mean as precisely.
     This gives a pseudo-posterior (Savitsky and Toth). It is centred on the population, but its intervals are
-    approximate: they allow for unequal weights, and not for strata or clusters of the sampling design. `partial_fit`
+    approximate: they allow for unequal weights, but not for strata or clusters of the sampling design. `partial_fit`
     scales the weights of each call separately.
 
-    The time of a step is proportional to the minibatch's non-zeros times the number of components (all columns for
-    "bernoulli"). It grows with the sum of replication weights.
+    The time of a step is proportional to the number of components times the number of non-zeros in the minibatch (of
+    all entries for "bernoulli"). It grows with the sum of replication weights.
 
     References
     ----------
@@ -227,17 +231,17 @@ class DPCategoricalMixture(  # type: ignore[misc]
         *,
         feature_names: Sequence[str] | AnyArray | None = None,
     ) -> Self:
-        """Draw clusters given rows.
+        """Sample the clusters given rows.
 
         Parameters
         ----------
         X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
-            Rows of the form that ``likelihood`` requires. Their order does not matter.
+            Rows, with entries as ``likelihood`` requires. Their order does not matter.
         y : ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights, in the sense of the parameter ``weights``; 0 leaves a row out. None: all weigh 1.
+            Weights, with the meaning set by the parameter ``weights``; 0 leaves a row out. None: all weights are 1.
         feature_names : array-like of str of shape (n_features,), default=None
-            Names of the columns for all tables, if X has none.
+            Names of the columns in tables of results, if X has none.
 
         Returns
         -------
@@ -247,13 +251,13 @@ class DPCategoricalMixture(  # type: ignore[misc]
         Raises
         ------
         ValueError
-            For rows that ``likelihood`` does not allow, parameters out of range, a sampler that does not fit, or a
-            batch larger than the data.
+            For rows that ``likelihood`` does not allow, parameters out of range, an unsupported sampler, or a batch
+            larger than the data.
         ChainDivergedError
-            If a chain becomes infinite or NaN, at too large a step size.
+            If the state of a chain becomes infinite or NaN, because the step size is too large.
         FitInterrupted
-            After Ctrl-C, as a ``KeyboardInterrupt``. The estimator is fitted with the draws made so far; it is
-            ``estimator_`` of the exception.
+            After Ctrl-C; it is a subclass of ``KeyboardInterrupt``. The estimator is fitted with the draws made so far,
+            and is also ``estimator_`` of the exception.
         """
         self._validate_params()
         sampler, pair = self._checked_sampler()
@@ -280,15 +284,15 @@ class DPCategoricalMixture(  # type: ignore[misc]
     ) -> Self:
         """Continue the chains with more rows.
 
-        Each row is visited ten times, those of the first call fifty times. Rows of earlier calls stay in the clusters
-        that they were last in. These count in full as long as all rows seen weigh at most ``total_samples``, and fade
-        beyond that: new clusters are born, and those that receive no more rows die.
+        The chains make ten passes over the rows, or fifty in the first call. Rows of earlier calls stay in their last
+        clusters. They count in full while the total weight of all rows is at most ``total_samples``, and less beyond
+        that. New clusters can then form, and clusters without new rows vanish.
 
-        Another step size of the sampler takes effect from the next call on; another sampler, ``likelihood`` or
-        ``n_chains`` is refused.
+        A change of the step size takes effect in the next call. Changing the sampler, ``likelihood`` or ``n_chains``
+        raises an error.
 
-        The number of steps follows from these visits, so ``n_iter`` is ignored, and so is ``thin``. ``burn_in`` is a
-        share of the steps of each call, or a number of the first steps of all.
+        The number of passes determines the number of steps, so ``n_iter`` and ``thin`` are ignored. ``burn_in`` is a
+        share of the steps of each call, or a number of steps from the first call on.
 
         Parameters
         ----------
@@ -298,12 +302,12 @@ class DPCategoricalMixture(  # type: ignore[misc]
         sample_weight : array-like of shape (n_samples,), default=None
             As for `fit`.
         feature_names : array-like of str of shape (n_features,), default=None
-            Names of the columns, as for `fit`; None keeps those of earlier calls.
+            Names of the columns, as for `fit`; None keeps the names of earlier calls.
 
         Returns
         -------
         self : object
-            Fitted. Draws are those of this call, and clusters are numbered again, from its rows.
+            Fitted. ``samples_`` contains the draws of this call, and clusters are numbered by its rows.
         """
         self._validate_params()
         sampler, pair = self._checked_sampler(streams=True)
@@ -356,14 +360,14 @@ class DPCategoricalMixture(  # type: ignore[misc]
     def resume(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Continue a fit that was interrupted or loaded from a checkpoint.
 
-        Gives the draws that an uninterrupted ``fit`` would have given.
+        The draws equal those of an uninterrupted ``fit``.
 
         Parameters
         ----------
-        X : same type and content as given to ``fit``
-            The data: a saved estimator holds none.
+        X : same type and content as passed to ``fit``
+            The data, because a saved estimator does not contain them.
         y : ignored
-        sample_weight : same as given to ``fit``, default=None
+        sample_weight : same as passed to ``fit``, default=None
 
         Returns
         -------
@@ -377,7 +381,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
             raise
         return self._label(self._encoded(X))
 
-    # -- choices -------------------------------------------------------------------------------------------------
+    # -- sampler and number of steps -------------------------------------------------------------------------------
 
     def _default_for(self, streams):
         return self._default_sampler if self.assignments == "fresh" else "gibbs"
@@ -396,8 +400,8 @@ class DPCategoricalMixture(  # type: ignore[misc]
             return [CollapsedChain(seed, plan, self._layout, concentration) for seed in seeds]
         if getattr(sampler, "parameterization", "expanded-mean") != "expanded-mean":
             raise ValueError(
-                f"sampler={sampler!r}: components are born and die in the coordinates "
-                'parameterization="expanded-mean" only; use that one.'
+                f'sampler must have parameterization="expanded-mean", because the number of components varies; '
+                f"got {sampler!r}."
             )
         stored = pair[1] == "slices" or (self.assignments != "fresh" and not streaming)
         self.sampler_ = self._resolved_sampler(sampler, stored=stored)
@@ -405,7 +409,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
 
     def _n_batch(self, sampler, pair, n):
         self._refuse_large_batch(n)
-        if collapses(pair):  # the part of a sweep between two returns to Python
+        if collapses(pair):  # rows of a sweep between two returns to Python
             return _BATCH
         return sampler._rows_read(MAX_ROWS, _BATCH if isinstance(self.batch_size, str) else int(self.batch_size))
 

@@ -1,4 +1,4 @@
-"""A Dirichlet-process mixture after fitting: clusters and densities of rows, and what marks each cluster."""
+"""Results of a Dirichlet-process mixture: clusters and densities of rows, and profiles of clusters."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ from ...utils._tables import aligned
 from ...utils._typing import FloatArray, IntArray, MatrixLike, Table
 from .cells import CATEGORICAL
 
-_PARTITION_ROWS = 3000  # at most this many rows determine the point partition
-_PIECE = 20_000  # rows per block
-_DIVISION_STEPS = 10  # of EM
-_NO_ROWS = 1e-6  # a component that holds fewer rows in expectation has none
-_N_SCORED, _N_PREDICTED = 100, 25  # at most this many draws are averaged for densities, and for clusters
+_PARTITION_ROWS = 3000  # largest number of rows from which the point partition is computed
+_PIECE = 20_000  # number of rows that are evaluated at once, to limit memory
+_DIVISION_STEPS = 10  # number of EM steps
+_NO_ROWS = 1e-6  # a component with fewer expected rows counts as empty
+_N_SCORED, _N_PREDICTED = 100, 25  # largest number of draws averaged for densities, and for clusters
 
 
 def log_weights(X, weights, components, layout, base):
-    """Log of weight times density of rows under each component of a draw; last, under a component yet unseen."""
+    """Log of weight times density of each row under the components of one draw, (n_rows, n_slots + 1).
+
+    The last column is for all components without rows; ``base`` is the log density of rows under the prior.
+    """
     per_cell, per_row = layout.tables(components)
     with np.errstate(divide="ignore"):
         known = np.log(weights)
@@ -39,14 +42,14 @@ def log_weights(X, weights, components, layout, base):
 
 
 def _responsibilities(log_weight, log_density=None):
-    """Responsibilities: rows of weights that sum to 1; ``log_density`` holds the logs of their sums, if known."""
+    """Probability of each component given the row; pass the row-wise ``logsumexp`` as ``log_density`` if known."""
     if log_density is None:
         log_density = logsumexp(log_weight, axis=1)
     return np.exp(log_weight - log_density[:, None])
 
 
 def _mean(scores, sample_weight):
-    """Mean of rows' scores, weighted where there are weights."""
+    """Mean score of rows, weighted if weights are passed."""
     if sample_weight is None:
         return float(np.mean(scores))
     weight = check_sample_weight(sample_weight, scores[:, None], dtype=np.float64, ensure_non_negative=True)
@@ -58,14 +61,14 @@ def _mean(scores, sample_weight):
 class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     """Methods of a fitted `DPCategoricalMixture`."""
 
-    _feature_names = None  # those given to `fit`
+    _feature_names = None  # names passed to `fit`
 
     # -- fitted attributes -----------------------------------------------------------------------------------------
 
     def _set_fitted(self, chains):
         drawn = [chain.draws() for chain in chains]
         n_kept = min(len(draws["weights"]) for draws in drawn)
-        # One slot more than any draw has components, so that rows of a component yet unseen may form a cluster.
+        # One slot more than any draw has components, so that rows of a new component can form a cluster.
         n_slots = 1 + max(draws["weights"].shape[1] for draws in drawn)
         samples = {}
         for name in drawn[0]:
@@ -83,11 +86,11 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         self.samples_["components"] = self._in_public_order(self.samples_["components"])
 
     def _in_public_order(self, components):
-        """Components of chains with the levels in the order of ``categories_``."""
+        """Reorder the levels of components from the order of the chains to that of ``categories_``."""
         return components if self._level_places is None else components[..., self._level_places]
 
     def _find_clusters(self, samples, X):
-        """The point partition of the rows X; puts every draw's components into its order."""
+        """Find the point partition of encoded rows X, and order the components of all draws by its clusters."""
         flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in samples.items()}
         n_draws, n_slots = flat["weights"].shape
         base = self._layout.base_log_density(X)
@@ -106,7 +109,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             found = np.bincount(held.argmax(axis=1), minlength=held.shape[1]) > 0
             if found.all():
                 break
-            # A cluster that `predict` would never return is dropped: its rows go where `predict` puts them.
+            # Drop clusters that `predict` would never return, and assign their rows as `predict` does.
             labels = np.where(found[partition], partition, held.argmax(axis=1))
             by_size = np.argsort(-np.bincount(labels, minlength=found.size), kind="stable")
             partition = np.argsort(by_size)[labels]
@@ -140,7 +143,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     # -- rows ------------------------------------------------------------------------------------------------------
 
     def _each_draw(self, X, n_draws=_N_SCORED):
-        """Index of the draw and `log_weights` of encoded rows, for at most ``n_draws`` draws."""
+        """Yield the index of each draw and the `log_weights` of encoded rows, for at most ``n_draws`` draws."""
         weights = self.samples_["weights"]
         components = self.samples_["components"].reshape(-1, *self.samples_["components"].shape[2:])
         weights = weights.reshape(-1, weights.shape[-1])
@@ -149,7 +152,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             yield s, log_weights(X, weights[s], components[s], self._layout, base)
 
     def _in_pieces(self, X, answer):
-        """``answer(X)`` of encoded rows, computed block by block."""
+        """Evaluate ``answer`` on at most `_PIECE` encoded rows at a time, and concatenate the results."""
         return np.concatenate([answer(X[start : start + _PIECE]) for start in range(0, X.shape[0], _PIECE)])
 
     def _proba(self, X):
@@ -173,12 +176,12 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         proba : ndarray, lazy for a Dask array, of shape (n_samples, n_clusters)
-            Rows sum to 1. In each draw, a component is divided between the clusters that hold its rows.
+            Rows sum to 1. In each draw, a component is divided between the clusters that contain its rows.
 
         Notes
         -----
-        Available only after a fit without ``y``: clusters are not classes of y, and tools of scikit-learn that find the
-        method would take the mixture for a classifier.
+        Available only after a fit without ``y``: clusters are not classes of y, and scikit-learn would treat an
+        estimator with this method as a classifier.
 
         Examples
         --------
@@ -194,7 +197,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     @lazy_for_dask(lambda self: self.n_clusters_)
     def transform(self, X: MatrixLike) -> FloatArray:
-        """Probability that each row belongs to each cluster, for pipelines; as ``predict_proba``.
+        """Probability that each row belongs to each cluster, as ``predict_proba``, for use in pipelines.
 
         Parameters
         ----------
@@ -223,7 +226,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
     @lazy_for_dask(dtype=np.intp)
     def predict(self, X: MatrixLike) -> IntArray:
-        """The most probable cluster of each row.
+        """Assign each row to its most probable cluster.
 
         Parameters
         ----------
@@ -240,7 +243,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def fit_predict(
         self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> IntArray:
-        """`fit`, then the clusters of the rows.
+        """Fit the mixture and return the clusters of the rows.
 
         Parameters
         ----------
@@ -264,8 +267,8 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         log_probability : ndarray, lazy for a Dask array, of shape (n_samples,)
-            The multinomial coefficient is left out. A row that fits no component has the probability that a component
-            yet unseen gives it; missing entries are ignored.
+            Without the multinomial coefficient. Components without rows contribute the prior predictive probability.
+            Missing entries are ignored.
         """
         check_is_fitted(self)
         return self._log_probability(self._encoded(X))
@@ -301,7 +304,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return _mean(self._log_probability(self._encoded(X)), sample_weight)
 
     def co_clustering(self, X: MatrixLike) -> FloatArray:
-        """Probability that each pair of rows is in one component.
+        """Probability that each pair of rows belongs to the same component.
 
         Parameters
         ----------
@@ -310,8 +313,8 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         Returns
         -------
         together : ndarray of shape (n_samples, n_samples)
-            The mean over draws of the probability that both are in one component; ones on the diagonal. Two rows of a
-            component yet unseen count as apart.
+            Mean over draws of the probability that both rows belong to the same component. The diagonal is 1. Two rows
+            that belong to none of the components in use count as separate.
 
         Examples
         --------
@@ -335,29 +338,29 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def consensus_partition(
         self, X: MatrixLike, loss: Literal["vi", "binder"] | None = None, interval: float = 0.9
     ) -> Bunch:
-        """The clustering of rows that is nearest to all draws, and how far the draws are from it.
+        """Partition of rows with the smallest mean distance from the draws, and the spread of the draws around it.
 
-        `predict` assigns rows one by one to the clusters of the fitted rows; this clusters the given rows.
+        `predict` assigns each row to a cluster of the fitted rows. This method clusters the rows passed to it.
 
         Parameters
         ----------
         X : array-like, sparse or DataFrame of shape (n_samples, n_features)
         loss : {"vi", "binder"}, default=None
-            Distance between partitions, see `sk_sgmcmc.metrics.partition_distance`; None is ``partition_loss``.
+            Distance between partitions, see `sk_sgmcmc.metrics.partition_distance`. None: ``partition_loss``.
         interval : float, default=0.9
             Share of the draws within ``radius``.
 
         Returns
         -------
         consensus : Bunch
-            ``labels``, int64 of shape (n_samples,), from the largest cluster to the smallest; ``expected_loss``, their
-            mean distance from the draws; and ``radius``, the distance within which that share of the draws lies (a
-            credible ball).
+            ``labels``, int64 of shape (n_samples,), numbered from the largest cluster to the smallest;
+            ``expected_loss``, the mean distance of the partition from the draws; and ``radius``, the distance from the
+            partition within which a share ``interval`` of the draws lies (a credible ball).
 
         See Also
         --------
-        co_clustering : Which pairs of rows are together, and how often.
-        sk_sgmcmc.metrics.point_partition : The search for the partition, from any draws of labels.
+        co_clustering : Probability that pairs of rows belong together.
+        sk_sgmcmc.metrics.point_partition : Point partition of any draws of labels.
 
         References
         ----------
@@ -384,12 +387,12 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     # -- tables ----------------------------------------------------------------------------------------------------
 
     def top_categories(self, n: int = 5, interval: float = 0.9) -> Table:
-        """What marks each cluster: the entries that are much more probable in it than in all rows.
+        """Table of the entries that characterise each cluster: more probable in it than in all rows.
 
         Parameters
         ----------
         n : int, default=5
-            Entries for each cluster.
+            Number of entries for each cluster.
         interval : float, default=0.9
             Mass of the central credible interval.
 
@@ -397,8 +400,8 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         -------
         table : DataFrame, or Bunch of columns if pandas is not installed
             One row per entry: ``cluster``, ``weight`` (of the cluster), ``rank``, ``feature``, ``level`` (only for
-            categories), ``probability`` (posterior mean), ``low``, ``high``, ``overall`` (in all rows), and ``lift``,
-            the ratio of the two. Ranks are by probability times the logarithm of the lift.
+            categories), ``probability`` (posterior mean), ``low``, ``high``, ``overall`` (probability in all rows), and
+            ``lift``, the ratio of ``probability`` to ``overall``. Entries are ranked by ``probability * log(lift)``.
 
         Examples
         --------
@@ -433,7 +436,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return as_table({name: np.asarray(column) for name, column in columns.items()})
 
     def n_clusters_posterior(self) -> Table:
-        """Posterior of the number of clusters that hold rows.
+        """Posterior distribution of the number of components that have rows.
 
         Returns
         -------
@@ -455,7 +458,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return as_table({"n_clusters": values, "probability": often / often.sum()})
 
     def profile_table(self, interval: float = 0.9) -> Table:
-        """Every probability of every cluster, with its uncertainty.
+        """Table of all probabilities of all clusters, with credible intervals.
 
         Parameters
         ----------
@@ -467,7 +470,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         table : DataFrame, or Bunch of columns if pandas is not installed
             One row per cluster and entry, in the order of the columns and of their levels: ``cluster``, ``weight`` (of
             the cluster), ``feature``, ``level`` (only for categories), ``probability`` (posterior mean), ``low``,
-            ``high``, and ``overall`` (in all rows).
+            ``high``, and ``overall`` (probability in all rows).
 
         Examples
         --------
@@ -499,7 +502,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return as_table(columns)
 
     def _profiles(self, tails):
-        """Probabilities in all rows; and of each cluster their mean and the ends of their interval."""
+        """Probabilities of entries in all rows; and for each cluster, (mean, low, high) of its probabilities."""
         weights = self.samples_["weights"]
         components = self.samples_["components"].reshape(-1, *self.samples_["components"].shape[2:])
         weights = weights.reshape(-1, weights.shape[-1])
@@ -512,7 +515,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return overall, each
 
     def _entry_names(self):
-        """Feature and level of each public probability."""
+        """Feature and level of each entry of a component."""
         names = self._feature_names
         if names is None:
             names = np.asarray(getattr(self, "feature_names_in_", np.arange(self.n_features_in_)), dtype=object)
@@ -527,20 +530,21 @@ def _spread(n, n_most):
 
 
 def _parts_of(partition, shares, weights):
-    """Each draw's components in the order of the clusters, and how each divides between the clusters.
+    """Match the components of each draw to the clusters, and divide each component between the clusters.
 
     Parameters
     ----------
     partition : ndarray of shape (n_rows,)
     shares : list of ndarray, (n_rows, n_slots + 1)
-        Of each draw: the probability that each row belongs to each component, or to one yet unseen.
+        Probability that each row belongs to each component, or to one without rows (last column); one array per draw.
     weights : ndarray of shape (n_draws, n_slots)
 
     Returns
     -------
     order : ndarray of shape (n_draws, n_slots)
+        Permutation of the components: first those matched to the clusters, then the others by weight.
     part_of : ndarray of float32, shape (n_draws, n_slots + 1, n_clusters)
-        Probability that a row of a component is in each cluster; components are in their new order.
+        Probability that a row of a component is in each cluster. Components are permuted by ``order``.
     """
     member = np.eye(partition.max() + 1)[partition]
     order, part_of = np.empty(weights.shape, dtype=np.int64), []
@@ -551,10 +555,10 @@ def _parts_of(partition, shares, weights):
 
 
 def _division(share, partition, member):
-    """Probability that a row of each component is in each cluster: that under which the partition is most probable.
+    """Maximum-likelihood estimate, by EM, of the probability that a row of each component is in each cluster.
 
-    By EM. Counting the rows of a component by ``share`` instead would blur clusters that overlap twice: once between
-    components, and again between these and the clusters.
+    Cross-tabulating ``share`` and the partition instead would blur overlapping clusters twice: between components, and
+    between components and clusters.
 
     Parameters
     ----------
@@ -562,12 +566,12 @@ def _division(share, partition, member):
         Probability that each row belongs to each component.
     partition : ndarray of shape (n_rows,)
     member : ndarray of shape (n_rows, n_clusters)
-        1 for the cluster of each row.
+        One-hot encoding of ``partition``.
 
     Returns
     -------
     division : ndarray of shape (n_components, n_clusters)
-        Rows sum to 1. A component without rows is divided in proportion to all rows.
+        Rows sum to 1. A component without rows is divided in proportion to the sizes of the clusters.
     """
     everywhere = member.mean(axis=0)
     counts = share.T @ member
@@ -582,7 +586,7 @@ def _division(share, partition, member):
 
 
 def _in_order_of_clusters(overlap, weights):
-    """Components in order: first those that best match the clusters, then the others by weight."""
+    """Order components: first those that best match the clusters, in their order, then the others by weight."""
     rows, columns = linear_sum_assignment(-overlap)
     matched = rows[np.argsort(columns)]
     others = np.setdiff1d(np.arange(len(weights)), matched)

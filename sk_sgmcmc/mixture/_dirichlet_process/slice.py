@@ -1,4 +1,4 @@
-"""Chain of a Dirichlet-process mixture with sticks and components in the state: the minibatch slice sampler."""
+"""Chain of a Dirichlet-process mixture with sticks and components in the state (minibatch slice sampling)."""
 
 import numpy as np
 from scipy.special import gammaln
@@ -10,29 +10,33 @@ from .cells import BERNOULLI
 from .collapsed import ClusterChain, dealt
 
 _START_CLUSTERS = 20
-_MOST = 5000  # sticks at most: slices beyond are thinner than rounding
-_LOWEST = np.log(1e-10)  # of log alpha
+_MOST = 5000  # largest number of sticks
+_LOWEST = np.log(1e-10)  # lower limit of log alpha
 
 
 class StickChain(ClusterChain):
-    r"""Sticks, components, concentration and labels in turn; sticks are broken off as slices require them.
+    r"""Slice sampler of labels, with sticks and components moved by a sampler on the simplex.
 
-    A step draws the labels of a minibatch, each by a slice below the weight of its component; then moves the sticks at
-    the shapes :math:`(1 + m_j, \alpha + \sum_{l > j} m_l)`, and the components at their prior plus the counts of their
-    rows, by the transition of a simplex sampler; then draws the concentration given the sticks. Sticks beyond the last
-    component in use are not part of the state: they, and their components, are drawn from the prior when next needed.
+    A step draws the labels of a minibatch, each given a slice below the weight of its component. The transition of the
+    sampler then moves sticks and components. Sticks have the Beta parameters :math:`(1 + m_j, \alpha + \sum_{l > j}
+    m_l)`; the Dirichlet parameters of components are the prior plus the counts of their rows. Last, the step draws the
+    concentration given the sticks. A sampler that redraws sticks given the labels draws the concentration before them,
+    given the labels alone.
+
+    Sticks beyond the last component in use are not part of the state. They and their components are drawn from the
+    prior when slices require them.
 
     Parameters
     ----------
     seed, plan, layout, concentration_prior
         As for `ClusterChain`.
     sampler : Sampler
-        Resolved. One whose signal is conditionals (`Gibbs`) draws sticks and components exactly.
+        Resolved. `SliceGibbs` draws sticks and components exactly from their conditionals.
     stored : bool
-        Whether the counts :math:`m` are those of the labels of all rows, which are kept; else those of the minibatch,
-        scaled by N/n.
+        Whether the labels of all rows are kept, so that :math:`m` counts all rows. Otherwise :math:`m` counts the rows
+        of the minibatch, scaled by N/n.
     n_start : int or None
-        Components to which rows are assigned at random at the start.
+        Number of initial components, to which rows are assigned at random. None: one per four rows, at most 20.
     """
 
     def __init__(self, seed, plan, layout, concentration_prior, sampler, *, stored, n_start=None):
@@ -50,17 +54,17 @@ class StickChain(ClusterChain):
             self.groups = np.split(np.arange(D), np.flatnonzero(np.diff(layout.block)) + 1)
 
     def can_stream(self, collapses):
-        """As `CollapsedChain.can_stream`; with stored labels it cannot."""
+        """As `CollapsedChain.can_stream`; a chain with stored labels cannot stream."""
         return not collapses and not self.stored
 
     @property
     def n_components(self):
-        """Number of components that are represented."""
+        """Number of components in the state."""
         return self.sticks.shape[1]
 
     @property
     def redraws(self):
-        """Whether a step draws new sticks and components, from their distributions given the labels."""
+        """Whether each step draws sticks and components exactly from their conditionals given the labels."""
         return self.sampler._reads_all_rows
 
     def _start(self):
@@ -78,7 +82,7 @@ class StickChain(ClusterChain):
     # -- state -----------------------------------------------------------------------------------------------------
 
     def _shapes(self, counts, sizes):
-        """Prior plus counts of each cell, (n_cells, K)."""
+        """Posterior Dirichlet or Beta parameters of the cells of each component, (n_cells, K)."""
         prior = self.layout.prior[: self.layout.n_cells, None]
         if self.layout.kind != BERNOULLI:
             return prior + counts
@@ -96,7 +100,7 @@ class StickChain(ClusterChain):
         return v * np.exp(before[:-1]), np.exp(before[-1])
 
     def _break_sticks(self, smallest):
-        """Break off sticks, with components from their prior, until the rest is below ``smallest``."""
+        """Add sticks and components from the prior until the remaining weight is below ``smallest``; return weights."""
         omega, rest = self._omega()
         new = []
         while rest >= smallest and omega.size + len(new) < _MOST:
@@ -112,9 +116,9 @@ class StickChain(ClusterChain):
         return self._omega()[0]
 
     def _forget_unused(self):
-        """Drop the components after the last one that any row uses, inside the minibatch or not."""
+        """Drop the components after the last one that a row uses, and return the number that is left."""
         last = int(self.z.max()) + 1
-        if self._has_rows_without_label():  # a component that weighs at least half a row may be theirs
+        if self._has_rows_without_label():  # keep components with an expected half row or more for these rows
             heavy = np.flatnonzero(self._omega()[0] * self._total() >= 0.5)
             last = max(last, int(heavy.max(initial=0)) + 1)
         self.sticks = np.ascontiguousarray(self.sticks[:, :last])
@@ -122,11 +126,11 @@ class StickChain(ClusterChain):
         return last
 
     def _has_rows_without_label(self):
-        """Whether some rows have not been visited yet, or belong to earlier blocks of a stream."""
+        """Whether rows exist that have not been visited yet, or that belong to earlier blocks of a stream."""
         return bool(self.z.min() < 0) or self._total() > self.data.weights.sum()
 
     def _total(self):
-        """Weight of all rows together, N."""
+        """Total weight of all rows, N."""
         data = self.data
         return data.weights.sum() if data.total is None else data.total
 
@@ -177,15 +181,15 @@ class StickChain(ClusterChain):
             self.keep(self.current_draw())
 
     def _concentration_given_labels(self, sizes):
-        """Slice-sample log alpha with the sticks integrated out; they are drawn again next, so the step is exact.
+        """Slice-sample log alpha with the sticks integrated out; the step is exact because they are redrawn next.
 
-        Given the sticks, a small alpha and sticks near 1 keep each other in place for thousands of sweeps.
+        Given the sticks instead, the chain can stay at a small alpha and sticks near 1 for thousands of sweeps.
         """
         shape, rate = self.concentration_prior
         after = np.cumsum(sizes[::-1])[::-1] - sizes
 
         def log_density(x):
-            if x < _LOWEST:  # where a vague prior, and labels that tell little, would let it fall for ever
+            if x < _LOWEST:  # under a vague prior, few labels do not bound alpha away from 0
                 return -np.inf
             alpha = np.exp(x)
             of_labels = gammaln(alpha + after) - gammaln(1.0 + alpha + after + sizes)
@@ -207,7 +211,7 @@ class StickChain(ClusterChain):
         self.concentration = max(float(np.exp(proposal)), 1e-10)
 
     def _counts_without(self, rows, arrays):
-        """Sums of each component over the rows other than ``rows`` if labels are stored, else zeros."""
+        """Counts and total weights of the components over all rows but ``rows``; zeros if labels are not stored."""
         K = self.n_components
         counts, sizes = np.zeros((self.layout.n_cells, K)), np.zeros(K)
         if not self.stored:
@@ -221,11 +225,11 @@ class StickChain(ClusterChain):
         return counts, sizes
 
     def _move(self, counts, sizes):
-        """Move sticks and components by the sampler's transition, at the shapes that the counts give."""
+        """Move sticks and components by the transition of the sampler, given the counts."""
         shapes, stick_shapes = self._shapes(counts, sizes), self._stick_shapes(sizes)
         hyper = np.minimum(self.sampler._hyper(self.step, self.step + 1)[0], 1e300)
         self.sticks = self._moved(self.sticks, stick_shapes, stick_shapes - [[1.0], [self.concentration]], hyper)
-        if self.sampler._is_lazy or self.redraws:  # cells move each by itself
+        if self.sampler._is_lazy or self.redraws:  # each cell moves independently
             if self.stored:
                 for group in self.groups:
                     self.theta[group] = self._with_total(self.theta[group], shapes[group])
@@ -241,7 +245,7 @@ class StickChain(ClusterChain):
         return self._transit(theta, shape, counted.sum(axis=0), hyper)
 
     def _with_total(self, theta, shape):
-        """Columns with their totals drawn again given the labels: only the cells are informative."""
+        """Redraw the sum of each column from its Gamma distribution; only the proportions carry information."""
         return theta * (np.maximum(self.rng.standard_gamma(shape.sum(axis=0)), TINY) / theta.sum(axis=0))
 
     def _transit(self, theta, shape, extra, hyper):
@@ -254,7 +258,7 @@ class StickChain(ClusterChain):
     # -- draws -----------------------------------------------------------------------------------------------------
 
     def current_draw(self):
-        """The present weights and components, the heaviest first."""
+        """Current weights and components, in decreasing order of weight."""
         omega, _ = self._omega()
         order = np.argsort(-omega, kind="stable")
         occupied = np.unique(self.z[self.z >= 0]).size

@@ -1,4 +1,4 @@
-"""Chain of a mixture of von Mises-Fisher distributions: labels, weights, concentrations and means, in turn."""
+"""Chain of a mixture of von Mises-Fisher distributions: draws labels, weights, concentrations and means in turn."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,11 @@ from ...samplers.state import SamplerState
 
 
 def sweep(chain, batches, treatment, sampler, n_inner):
-    """Draw labels, weights and concentrations for each of ``batches``, and treat the means; returns a status."""
+    """Draw labels, weights and concentrations for each of ``batches``, and update the means by ``treatment``.
+
+    ``treatment`` is MOVE, DRAW or LEAVE of `sk_sgmcmc.kernels.models.von_mises_fisher`. Returns the status of the
+    kernel, 0 if all went well.
+    """
     prior = chain.prior
     first, second = (kernel.compiled for kernel in sampler._kernels("sphere"))
     start = chain.step * chain.n_inner
@@ -30,38 +34,38 @@ def sweep(chain, batches, treatment, sampler, n_inner):
 
 
 class SamplerSteps:
-    """Steps of a sampler, in the same compiled loop as the labels."""
+    """Move the means by a sampler, in the same compiled loop as the labels."""
 
     steps_ahead = True  # whether several steps of the chain can be made in one call
 
     def with_labels(self, chain, batches):
-        """Draw labels, weights and concentrations for each of ``batches``, and move the means; returns a status."""
+        """Draw labels, weights and concentrations for each of ``batches``, and move the means; return a status."""
         return sweep(chain, batches, von_mises_fisher.MOVE, chain.sampler, chain.n_inner * len(batches))
 
     def after_labels(self, chain):
-        """Nothing; returns a status."""
+        """Do nothing, since the means have moved already; return status 0."""
         return 0
 
 
 class ExactMeans(SamplerSteps):
-    """Draws from their distribution given the labels."""
+    """Draw the means from their conditional distribution given the labels."""
 
     def with_labels(self, chain, batches):
-        """As `SamplerSteps.with_labels`; the loop takes kernels of some sampler, and calls none."""
+        """As `SamplerSteps.with_labels`. The loop requires the kernels of a sampler, but does not call them."""
         return sweep(chain, batches, von_mises_fisher.DRAW, SGGMC(), 0)
 
 
 class Trajectories(SamplerSteps):
-    """Metropolis trajectories, once the labels are drawn."""
+    """Move the means by Metropolis trajectories, after the labels are drawn."""
 
     steps_ahead = False
 
     def with_labels(self, chain, batches):
-        """Leave the means; as `ExactMeans.with_labels` otherwise."""
+        """As `ExactMeans.with_labels`, but leave the means unchanged."""
         return sweep(chain, batches, von_mises_fisher.LEAVE, SGGMC(), 0)
 
     def after_labels(self, chain):
-        """Move the means at fixed labels; returns a status."""
+        """Move the means given the labels; return a status."""
         none = np.zeros((1, 0)), np.zeros((1, 0)), np.ones(1)
         flow, project = chain.state.kernels()
         signal, start = von_mises_fisher.linear_pull.compiled, chain.step * chain.n_inner
@@ -71,31 +75,31 @@ class Trajectories(SamplerSteps):
         )[0]  # fmt: skip
 
 
-# By the name of the sampler's loop.
+# How the means move, by the name of the loop that a sampler declares.
 MOVES = {"dense": SamplerSteps(), "gibbs": ExactMeans(), "metropolis": Trajectories()}
 
 
-_STEP_SHARE = 0.2  # of the shortest time scale of the means
+_STEP_SHARE = 0.2  # automatic step size, relative to the shortest time scale of the means
 _ADAPT_EVERY = 10
-_STIFF = 1.0  # step size over the shortest time scale beyond which the means' motion is not resolved (stable below 2)
+_STIFF = 1.0  # largest step size, relative to the shortest time scale; the integrator is stable below 2
 _START_ROWS = 5000
 _N_STARTS, _N_HARD, _N_SOFT = 3, 8, 12
 
 
 @dataclass(frozen=True, eq=False)
 class MixturePrior:
-    """The model's constants.
+    """Constants of the priors.
 
     Parameters
     ----------
     pull : ndarray of shape (n_features,)
-        Concentration times direction of the prior of the means; 0 for the uniform one.
+        Concentration times mean direction of the prior of the means; 0 for the uniform distribution.
     concentration : float
-        Of the weights.
+        Parameter a of the prior of the weights.
     is_process : bool
-        Weights by stick breaking instead of a Dirichlet distribution.
+        Whether weights follow a stick-breaking prior instead of a Dirichlet distribution.
     kappas : ndarray of shape (n_components,) or None
-        Fixed concentrations; None learns them.
+        Fixed concentrations. None: they are learnt.
     log_kappa : tuple of two float
         Mean and standard deviation of the prior of the logarithm of each learnt concentration.
     """
@@ -108,10 +112,10 @@ class MixturePrior:
 
 
 class MixtureChain(Chain):
-    """Labels of a minibatch of rows by Gibbs, weights and concentrations given them, means by a sampler on spheres.
+    """Gibbs sampler of labels, weights and concentrations, with the means moved by a sampler on spheres.
 
-    Every row keeps its label, and means, weights and concentrations are drawn given the labels of all rows; so
-    minibatches shorten sweeps and approximate nothing. Rows of earlier blocks of a stream keep their labels for ever.
+    A step redraws the labels of a minibatch. Means, weights and concentrations are drawn given the labels of all rows,
+    so minibatches do not introduce an approximation. In a stream, rows of earlier blocks keep their last labels.
 
     Parameters
     ----------
@@ -122,9 +126,9 @@ class MixtureChain(Chain):
     prior : MixturePrior
     n_components : int
     n_inner : int
-        Steps of the sampler of the means for each draw of the labels.
+        Number of steps of the sampler of the means between draws of the labels.
     auto : bool
-        Find the step size from the curvature during burn-in.
+        Whether to set the step size from the curvature during burn-in.
     """
 
     def __init__(self, seed, plan, sampler, prior, n_components, *, n_inner, auto):
@@ -140,17 +144,17 @@ class MixtureChain(Chain):
 
     @property
     def means(self):
-        """Mean directions, unit rows, (n_components, n_features); None before the start."""
+        """Mean directions, unit rows of shape (n_components, n_features); None before the start."""
         return None if self.state is None else self.state.theta
 
     def forget_rows(self):
-        """Prepare for other rows: the earlier ones stay in the sums only."""
+        """Prepare for another block of rows; earlier rows remain in ``counts`` and ``sums`` only."""
         self.labels = None
         self.batches.forget()
         return self
 
     def take_sampler(self, sampler):
-        """Continue with another step size or friction of the same sampler; "auto" starts from the present step size."""
+        """Continue with another step size or friction; "auto" starts from the current step size."""
         if sampler.get_params(deep=False) != self.sampler.get_params(deep=False):
             self.state.n_steps = self.step * self.n_inner
             self.state.continue_with(sampler)
@@ -161,13 +165,13 @@ class MixtureChain(Chain):
     def _start(self):
         data, K = self.data, self.n_components
         rows = data.as_csr()
-        full = np.flatnonzero(has_content(rows))  # an empty row carries no information on where to start
+        full = np.flatnonzero(has_content(rows))  # empty rows carry no information about directions
         if not full.size:
             full = np.arange(data.n_docs)
         X = rows[np.sort(self.rng.choice(full, min(full.size, _START_ROWS), replace=False))]
         runs = [em_start(X, K, self.rng, self.prior.kappas) for _ in range(_N_STARTS)]
         _, means, self.weights, self.kappas = max(runs, key=lambda run: run[0])
-        # Sticks are broken off in decreasing order; concentrations given one by one stay with their sticks.
+        # Stick breaking favours decreasing weights. Components with different fixed concentrations keep their order.
         if self.prior.is_process and (self.prior.kappas is None or np.ptp(self.prior.kappas) == 0):
             order = np.argsort(-self.weights, kind="stable")
             means, self.weights, self.kappas = means[order].copy(), self.weights[order], self.kappas[order]
@@ -180,7 +184,7 @@ class MixtureChain(Chain):
     # -- steps -----------------------------------------------------------------------------------------------------
 
     def _n_ahead(self, until):
-        """Steps up to the next one after which a draw is kept or a step size found again."""
+        """Number of steps until a draw is kept or ``until``, at most up to the next multiple of `_ADAPT_EVERY`."""
         if self.labels is None or not self._move.steps_ahead or self._adapts():
             return 1
         step = self.step + 1
@@ -203,7 +207,7 @@ class MixtureChain(Chain):
         before = self.state.copy() if self._adapts() else None
         status = self._sweep(batches)
         if before is not None and self._is_too_stiff():
-            # Concentrations learnt from nearly equal rows may grow manyfold in one step.
+            # Undo the move: concentrations learnt from nearly equal rows can grow many times in one step.
             self.state = before
             self._adapt()
             status = 0
@@ -221,33 +225,33 @@ class MixtureChain(Chain):
         return self._move.with_labels(self, batches)
 
     def _adapts(self):
-        """Whether step sizes are still being found."""
+        """Whether the step size is still adapted."""
         return self.auto and self.step <= self.plan.n_burn
 
     def pull(self):
-        """Gradient of the log density of the means given the present labels, (n_components, n_features)."""
+        """Gradient of the log density of the means given the current labels, (n_components, n_features)."""
         return self.kappas[:, None] * self.sums + self.prior.pull
 
     def _curvature(self):
-        """The largest curvature of the means given the present labels."""
+        """Largest curvature of the log density of the means given the current labels."""
         return np.linalg.norm(self.pull(), axis=1).max()
 
     def _is_too_stiff(self):
-        """Whether the step size, chosen for earlier labels and concentrations, has become too long for the means."""
+        """Whether the step size is too large for the current labels and concentrations."""
         start = self.step * self.n_inner
         return self.sampler._hyper(start, start + 1)[0, 0] * np.sqrt(self._curvature() + 1.0) > _STIFF
 
     def _adapt(self):
-        """Set the step size from the curvature of the means."""
+        """Set the step size from the largest curvature."""
         if self.step or self.counts.any():
             size = self._curvature()
-        else:  # before the first labels: as many rows for every component as its weight predicts
+        else:  # before the first labels, use the expected number of rows of each component
             size = self.data.n_docs * np.max(self.kappas * self.weights)
         h = self.sampler._stable_step(size + 1.0, 0.0, reach=_STEP_SHARE)
         self.sampler._with_step(h, self.step, self.state.scalars)
 
     def current(self):
-        """The present means, weights and concentrations, and how many components have rows."""
+        """Current means, weights and concentrations, and the number of components that have rows."""
         if self.means is None:
             self._start()
         return {
@@ -259,9 +263,9 @@ class MixtureChain(Chain):
 
 
 def log_densities(X, means, log_weights, kappas):
-    """Log of weight times density of each row of CSR under each component, (n_rows, n_components).
+    """Log of weight times density of each CSR row under each component, (n_rows, n_components).
 
-    An empty row is not an observation: its log density is 0 under every component.
+    An empty row is not an observation: its log density is 0 under every component, and the result its log weights.
     """
     normalisers = np.empty(len(kappas))
     special.von_mises_fisher_normalisers(float(means.shape[1]), np.asarray(kappas, dtype=float), normalisers)
@@ -271,12 +275,12 @@ def log_densities(X, means, log_weights, kappas):
 
 
 def em_start(X, n_components, rng, kappas=None):
-    """Expectation-maximisation from seeds far apart; returns (log likelihood, means, weights, kappas)."""
-    from sklearn.cluster import kmeans_plusplus  # at module level it would be half of the package's import time
+    """Fit the mixture by EM from k-means++ seeds; return (log likelihood, means, weights, kappas)."""
+    from sklearn.cluster import kmeans_plusplus  # slow: at module level it would double the import time of the package
 
     n, V = X.shape
     _, chosen = kmeans_plusplus(X, min(n, n_components), random_state=int(rng.integers(2**31)))
-    chosen = np.resize(chosen, n_components)  # repeated if rows are fewer; noise separates them
+    chosen = np.resize(chosen, n_components)  # repeat seeds if rows are too few; noise separates them
     noise = rng.standard_normal((n_components, V)) / np.sqrt(V)
     means = X[chosen].toarray() + 0.1 * noise
     means /= np.linalg.norm(means, axis=1, keepdims=True)
@@ -296,7 +300,8 @@ def em_start(X, n_components, rng, kappas=None):
         means = sums / length[:, None]
         weights = (total + 1.0) / (n + n_components)
         if kappas is None:
-            # The mean length with one additional row of no direction, and the Bessel ratio inverted to about 1 %.
+            # Mean resultant length with one additional zero row, then the approximate inverse of the Bessel ratio by
+            # Banerjee et al. (2005), accurate to about 1%.
             r = np.clip(length / (total + 1.0), 1e-3, 1.0 - 1e-6)
             fitted = np.minimum(r * (V - r**2) / (1.0 - r**2), concentration_kernels.MAX_KAPPA)
     return likelihood, np.ascontiguousarray(means), weights, fitted

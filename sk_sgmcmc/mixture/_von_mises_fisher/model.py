@@ -34,52 +34,53 @@ from ...utils._typing import FloatArray, IntArray, MatrixLike
 from .chain import MixtureChain, MixturePrior, log_densities
 
 _N_ITER = 400
-_N_SCORED = 100  # at most this many kept draws are averaged
-_SEEN_ROWS = 300  # behind the log likelihood whose convergence is reported
-_SMALL = 5000  # rows that fit into one minibatch
+_N_SCORED = 100  # largest number of kept draws averaged for predictions
+_SEEN_ROWS = 300  # number of rows from which diagnostics compute the log likelihood
+_SMALL = 5000  # largest number of rows in one automatic minibatch of all rows
 
 
 @keyword_parameters
 class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, DensityMixin, BaseSGMCMC):
-    r"""Cluster unit vectors by direction, with their uncertainty: a mixture of von Mises-Fisher distributions.
+    r"""Bayesian mixture of von Mises-Fisher distributions, which clusters unit vectors by direction.
 
     :math:`z_i \sim \mathrm{Categorical}(\pi)` and :math:`x_i \sim \mathrm{vMF}(\mu_{z_i}, \kappa_{z_i})`, with the
     priors :math:`\pi \sim \mathrm{Dirichlet}(a, \ldots, a)` or a stick-breaking process,
-    :math:`\mu_k \sim \mathrm{vMF}(m, \kappa_0)`, and :math:`\log\kappa_k \sim N(\log V, s^2)` if it is learnt. Here
+    :math:`\mu_k \sim \mathrm{vMF}(m, \kappa_0)`, and, for learnt concentrations, :math:`\log\kappa_k \sim N(\log V,
+    s^2)`. Here
     :math:`\mathrm{vMF}(\mu, \kappa)` is the von Mises-Fisher distribution, whose density at a unit vector :math:`x` is
     proportional to :math:`e^{\kappa \mu' x}`, and :math:`V` is the number of features.
 
     Parameters
     ----------
     n_components : int, default=8
-        Number of components, at which a Dirichlet process is truncated.
+        Number of components. A Dirichlet process is truncated at this number.
     kappa : float, array-like of shape (n_components,) or "auto", default="auto"
-        Concentrations :math:`\kappa_k`, of all components or of each; "auto" learns one for each. Components with
-        different given concentrations keep their numbers in all draws.
+        Concentrations :math:`\kappa_k`: one number for all components, or one for each. "auto" learns one for each.
+        Components with different fixed concentrations are not permuted between draws.
     weight_concentration_prior : float, default=1.0
-        :math:`a`, for weights of either kind. Small values favour a few large components.
+        :math:`a` in either prior of the weights. Small values favour a few large components.
     weight_concentration_prior_type : {"dirichlet_distribution", "dirichlet_process"}, default="dirichlet_distribution"
-        Weights from a Dirichlet distribution, or by stick breaking, :math:`\pi_k = b_k \prod_{j<k} (1 - b_j)` with
-        :math:`b_k \sim \mathrm{Beta}(1, a)`, which gives superfluous components almost no weight.
+        Prior of the weights: a Dirichlet distribution, or stick breaking. The latter is :math:`\pi_k = b_k \prod_{j<k}
+        (1 - b_j)` with :math:`b_k \sim \mathrm{Beta}(1, a)`, which gives superfluous components almost no weight.
     normalize : bool, default=True
-        Whether to scale rows to unit length. False rejects rows of other lengths.
+        Whether to scale rows to unit length. False: rows of other lengths raise an error.
     n_iter : int or None, default=None
         Number of steps. None: 400.
 
     Attributes
     ----------
     means_ : ndarray of shape (n_components, n_features)
-        Mean direction of the draws of each component; unit rows.
+        Mean direction of each component over the draws, scaled to unit length.
     weights_, kappas_ : ndarray of shape (n_components,)
-        Posterior means.
+        Posterior means of the weights and concentrations.
     n_clusters_ : int
         Median over draws of the number of components that have rows.
     labels_ : ndarray of shape (n_samples,)
-        `predict` of the rows of the last `fit` or `partial_fit`.
+        Component of each row of the last `fit` or `partial_fit`, as from `predict`.
     samples_ : dict of ndarray
-        ``"means"``: float32 of shape (n_chains, n_kept, n_components, n_features), ``"weights"`` and ``"kappas"``:
-        (n_chains, n_kept, n_components), in the same order in all draws and chains; ``"n_clusters"``: (n_chains,
-        n_kept).
+        ``"means"``, float32 of shape (n_chains, n_kept, n_components, n_features); ``"weights"`` and ``"kappas"``, of
+        shape (n_chains, n_kept, n_components); and ``"n_clusters"``, of shape (n_chains, n_kept). Components are
+        aligned across draws and chains.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood, the entropy of the weights,
         and the number of clusters. See "When not to believe a fit" in the user guide.
@@ -89,18 +90,20 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     kappa0 : float, default=0.0
         Concentration of the prior of the means around the mean direction of the data; 0 is uniform on the sphere.
     kappa_prior_scale : float, default=3.0
-        :math:`s`, if concentrations are learnt.
+        :math:`s`, the prior standard deviation of the logarithm of learnt concentrations.
     n_inner : int, default=10
-        Steps of the sampler of the means between draws of the labels; together they are one step of ``n_iter``.
+        Number of steps of the sampler of the means between draws of the labels. Together they are one step of
+        ``n_iter``.
     sampler : str, sampler object or None, default=None
-        Sampler of the means given labels: `SGGMC` (None), `GSGNHT`, `GMC`, or `Gibbs`, which draws them exactly.
+        Sampler of the means given labels: `SGGMC`, `GSGNHT`, `GMC`, or `Gibbs`, which draws them exactly. None:
+        `SGGMC`.
     batch_size : int or "auto", default="auto"
-        Number of rows whose labels are redrawn in a step. "auto": all up to 5,000 rows, otherwise an eighth of them. It
-        changes how fast the chain mixes, but not its stationary distribution.
+        Number of rows whose labels are redrawn in a step. "auto": all of up to 5,000 rows, otherwise an eighth of the
+        rows but at least 5,000. The batch size affects how fast the chain mixes, but not its stationary distribution.
 
     See Also
     --------
-    SphericalAdmixtureModel : Each row is shared among several directions.
+    SphericalAdmixtureModel : Topic model on the sphere, in which each row mixes several directions.
 
     Notes
     -----
@@ -108,9 +111,9 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     sampling) given the labels of all rows. It then moves the means, whose log density given labels is :math:`\sum_k
     (\kappa_k \sum_{i: z_i = k} x_i + \kappa_0 m)'\mu_k`. Labels are stored, so this targets the posterior for any batch
     size: exactly with `GMC` and `Gibbs`, with an error of second order in the step size otherwise. ``step_size="auto"``
-    is 0.2 over the root of the largest curvature, computed at each step of the burn-in. Chains start from
+    is 0.2 over the square root of the largest curvature, updated during burn-in. Chains start from
     expectation-maximisation. The prior of a learnt concentration is truncated at :math:`10^8`, or at :math:`1000 V` if
-    that is more, which clusters of equal rows reach. In `partial_fit`, rows of earlier calls keep their labels.
+    that is more; clusters of equal rows reach this limit. In `partial_fit`, rows of earlier calls keep their labels.
 
     References
     ----------
@@ -170,7 +173,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
 
     @fits_anew
     def fit(self, X: MatrixLike, y: Any = None) -> Self:
-        """Draw the components given rows.
+        """Sample the components given rows.
 
         Parameters
         ----------
@@ -187,12 +190,12 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         ------
         ValueError
             For entries that are not finite, rows of other lengths than 1 with ``normalize=False``, parameters out of
-            range, a sampler that does not fit, or a batch larger than the data.
+            range, an unsupported sampler, or a batch larger than the data.
         ChainDivergedError
-            If a chain becomes infinite or NaN, at too large a step size.
+            If the state of a chain becomes infinite or NaN, because the step size is too large.
         FitInterrupted
-            After Ctrl-C, as a ``KeyboardInterrupt``. The estimator is fitted with the draws made so far; it is
-            ``estimator_`` of the exception.
+            After Ctrl-C; it is a subclass of ``KeyboardInterrupt``. The estimator is fitted with the draws made so far,
+            and is also ``estimator_`` of the exception.
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()
@@ -205,13 +208,12 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     def partial_fit(self, X: MatrixLike, y: Any = None) -> Self:
         """Continue the chains with more rows, which are visited once.
 
-        Rows of earlier calls keep their labels, and count in full. Priors are those of the first call. Another step
-        size or friction of the sampler takes effect from the next call on; another sampler, ``n_components`` or
-        ``n_chains`` is refused.
+        Rows of earlier calls keep their labels, and count in full. Priors are set in the first call. A change of the
+        step size or friction takes effect in the next call. Changing the sampler, ``n_components`` or ``n_chains``
+        raises an error.
 
-        A call makes as many steps as the rows have minibatches, so ``n_iter`` is ignored; so is ``thin``, since the
-        draws kept, at most a hundred, are evenly spaced over all calls. ``burn_in`` is a share, or a number, of all
-        steps so far.
+        A call makes one step per minibatch, so ``n_iter`` is ignored. ``thin`` is ignored too: at most 100 draws are
+        kept, evenly spaced over all calls. ``burn_in`` is a share, or a number, of all steps so far.
 
         Parameters
         ----------
@@ -250,7 +252,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         return 4 * self.n_chains * self.n_components * self.n_features_in_
 
     def _taken(self, rows, sampler, streaming=False):
-        """Rows in the form to which chains are bound; records the minibatch size and a fingerprint."""
+        """Convert rows to the data of the chains, and record the minibatch size and a fingerprint."""
         n = rows.shape[0]
         automatic = isinstance(self.batch_size, str)
         if not streaming:
@@ -264,7 +266,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         prior = self._prior(rows)
         auto = sampler._picks_step
         return [
-            # A copy of the sampler for each chain: each finds its own step size.
+            # Each chain needs its own copy of the sampler, because it adapts its own step size.
             MixtureChain(
                 seed, plan(), sampler._resolved(None), prior, self.n_components, n_inner=self.n_inner, auto=auto
             ).bind(data)
@@ -345,7 +347,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         return [*found, TOO_FEW_COMPONENTS.fired(share, meaning, "Set a larger n_components.")]
 
     def _each_draw(self, rows, n_draws=_N_SCORED):
-        """Log of weight times density of rows under each component, for at most ``n_draws`` draws."""
+        """Yield the log of weight times density of rows under each component, for at most ``n_draws`` draws."""
         flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in self.samples_.items()}
         n = len(flat["means"])
         for i in np.unique(np.linspace(0, n - 1, min(n, n_draws)).round().astype(int)):
@@ -371,14 +373,14 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         Returns
         -------
         shares : ndarray, lazy for a Dask array, of shape (n_samples, n_components)
-            Rows sum to 1. An all-zero row has the mean weights.
+            Rows sum to 1. For an all-zero row: the mean weights over the draws.
         """
         check_is_fitted(self)
         return as_precise_as(X, self._responsibilities(self._check_X(X, reset=False)))
 
     @lazy_for_dask(dtype=np.intp)
     def predict(self, X: MatrixLike) -> IntArray:
-        """The most probable component of each row.
+        """Assign each row to its most probable component.
 
         Parameters
         ----------
@@ -387,7 +389,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         Returns
         -------
         labels : ndarray, lazy for a Dask array, of shape (n_samples,)
-            An all-zero row gets the component of the largest mean weight.
+            An all-zero row gets the component with the largest mean weight.
         """
         check_is_fitted(self)
         return self._responsibilities(self._check_X(X, reset=False)).argmax(axis=1)
@@ -403,7 +405,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         Returns
         -------
         log_density : ndarray, lazy for a Dask array, of shape (n_samples,)
-            With respect to the surface of the sphere; 0 for an all-zero row, which is not an observation.
+            Density with respect to the surface measure of the sphere. An all-zero row is not an observation and gets 0.
         """
         check_is_fitted(self)
         rows = self._check_X(X, reset=False)
@@ -420,7 +422,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         return log_mean_exp([logsumexp(log_density, axis=1) for log_density in self._each_draw(rows)])
 
     def score(self, X: MatrixLike, y: Any = None) -> float:
-        """Mean of `score_samples` over rows that are not all-zero; higher is better.
+        """Mean of `score_samples` over rows with a non-zero entry; higher is better.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Topics of documents: draws of their proportions, and tables made of these, over time or for each document."""
+"""Topic proportions of documents: draws, and tables by topic, document and time."""
 
 import re
 import reprlib
@@ -17,7 +17,7 @@ from ...utils._tables import declared_levels
 from ...utils._warnings import warn_user
 from .topics import largest
 
-# As text, these are in the order of time.
+# Texts of these formats are in order of time if sorted as text.
 _SORTED = re.compile(r"\d{4}(-?Q[1-4]|-\d\d(-\d\d([T ]\d\d:\d\d(:\d\d)?)?)?)?")
 _FORMATS = (
     "%b %Y", "%B %Y", "%b-%Y", "%B-%Y", "%b %y", "%b-%y", "%Y %b", "%Y %B", "%Y-%b", "%d %b %Y", "%d %B %Y", "%d-%b-%Y",
@@ -25,7 +25,7 @@ _FORMATS = (
     "%Y/%m", "%Y.%m.%d", "%Y.%m", "%m/%Y", "%m-%Y", "%m.%Y", "%Y%m%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S",
     "%a %b %d %H:%M:%S %z %Y", "%a, %d %b %Y %H:%M:%S %z",
 )  # fmt: skip
-# Day and month may be either way round: parsed where only one way is possible for all.
+# Groups of formats that differ in the order of day and month, used if exactly one of a group parses all texts.
 _EITHER = (("%d/%m/%Y", "%m/%d/%Y"), ("%d-%m-%Y", "%m-%d-%Y"), ("%d/%m/%y", "%m/%d/%y"), ("%d.%m.%Y",), ("%d.%m.%y",))
 _NAMES = (
     "jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?|"
@@ -35,9 +35,10 @@ _LIKE_A_DATE = re.compile(rf"\d{{1,4}}[-/.]\d{{1,2}}\b|\b({_NAMES})\b|\bq[1-4]\b
 
 
 def parsed_texts(times):
-    """Texts that are dates or whole numbers as such, if as text they need not be in order; anything else as it is.
+    """Parse texts of dates or whole numbers, unless their order as text is their order in time.
 
-    Warns of texts that look like dates and cannot be parsed: they are sorted as text.
+    Other values are returned unchanged. Warns of texts that look like dates and cannot be parsed, because they are
+    sorted as text.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def parsed_texts(times):
 
 
 def _dates(texts, form):
-    """The texts as dates in UTC, all in one format; None if one of them is not in it."""
+    """Parse texts as dates in UTC by one format; return None if a text does not match it."""
     try:
         found = [datetime.strptime(text.strip(), form) for text in texts]
     except ValueError:
@@ -75,10 +76,10 @@ def _dates(texts, form):
                     dtype="datetime64[us]")  # fmt: skip
 
 
-# Sweeps over a document before its first draw, and between two: topics change little from one draw to the next, so
-# that assignments need not be drawn from scratch.
+# Sweeps over a document before its first draw, and between draws. The latter are fewer, because topics change little
+# from one draw to the next and assignments are kept.
 _FIRST_SWEEPS, _SWEEPS = 20, 5
-_LEAST = 1e-30  # a probability below it counts as this, so that no word is impossible
+_LEAST = 1e-30  # lower limit of probabilities, so that no word is impossible
 
 
 def proportion_draws(corpus, topics, doc_topic_prior, *, random_state=0, groups=None, n_jobs=None):
@@ -89,16 +90,16 @@ def proportion_draws(corpus, topics, doc_topic_prior, *, random_state=0, groups=
     corpus : Corpus
         Documents.
     topics : list of callable or ndarray
-        Draws of the topics, as `document_completion` takes them.
+        Draws of the topics, as for `document_completion`.
     doc_topic_prior : array or callable
         As for `document_completion`.
     random_state : None, int, RandomState, Generator or SeedSequence, default=0
-        Seed. A document's stream depends on it and on the document's content, not on the other documents.
+        Seed. The random numbers of a document depend on it and on the content of the document, not on the others.
     groups : ndarray of shape (n_docs,), default=None
-        Groups of documents over which draws will be averaged. Equal documents then have a stream each; None gives them
-        the same one, so that their draws are equal too.
+        Groups of documents over which draws will be averaged. Equal documents then have different random numbers. None:
+        equal documents have equal draws.
     n_jobs : int or None, default=None
-        Threads over documents; change no draw.
+        Number of threads over documents; it does not affect the draws.
 
     Yields
     ------
@@ -127,23 +128,23 @@ def proportion_draws(corpus, topics, doc_topic_prior, *, random_state=0, groups=
         yield theta
 
 
-MOST_TIMES = 200  # different times, above which a table by time needs bins
+MOST_TIMES = 200  # largest number of different times in a table without bins
 
 
 def spread(draws, tails):
-    """Mean and ends of draws, over their first axis."""
+    """Mean and interval ends of draws over their first axis, (mean, low, high)."""
     return draws.mean(axis=0), *interval_ends(draws, tails)
 
 
 def mean_proportions(draws, filled):
-    """Mean over documents that hold tokens of each draw of proportions, (n_draws, n_topics)."""
+    """Mean of each draw of proportions over the documents that have tokens, (n_draws, n_topics)."""
     if not filled.any():
         raise ValueError("X holds no tokens, so topics have no shares; pass documents with words.")
     return np.stack([each[filled].mean(axis=0) for each in draws])
 
 
 def info_table(components, X, shares, stability, agree, n_words, interval, feature_names, topic_names):
-    """Everything about topics in a row each."""
+    """Table with a row of summaries for each topic: share, quality, stability and top words."""
     share, low, high = spread(shares, interval_tails(interval))
     n_top = min(10, components.shape[1])
     several = n_top > 1
@@ -164,12 +165,12 @@ def info_table(components, X, shares, stability, agree, n_words, interval, featu
 
 
 def representatives(proportions, n):
-    """Documents with the largest proportion of each topic, (n_topics, n)."""
+    """Indices of the ``n`` documents with the largest proportion of each topic, (n_topics, n)."""
     return np.array([largest(column, min(n, len(proportions))) for column in proportions.T])
 
 
 def checked_texts(texts, n_docs):
-    """Texts of ``n_docs`` documents with a length; None if there are none."""
+    """Check that there is a text for each of ``n_docs`` documents, and return texts as a sequence; None if None."""
     if texts is None:
         return None
     if isinstance(texts, (str, bytes, Mapping)) or not isinstance(texts, Iterable) or getattr(texts, "ndim", 1) != 1:
@@ -181,9 +182,9 @@ def checked_texts(texts, n_docs):
 
 
 def document_table(chosen, draws, texts, interval, topic_names):
-    """Chosen documents of each topic (n_topics, n), a row each; ``draws`` (n_draws, n_documents, n_topics) by document.
+    """Table of the ``chosen`` documents of each topic (n_topics, n), with a row for each.
 
-    ``draws`` hold the documents ``np.unique(chosen)``.
+    ``draws`` are proportions of the documents ``np.unique(chosen)``, of shape (n_draws, n_documents, n_topics).
     """
     n_topics, n = chosen.shape
     topic = np.repeat(np.arange(n_topics), n)
@@ -204,7 +205,7 @@ def document_table(chosen, draws, texts, interval, topic_names):
 
 
 def correlation_table(draws, interval, topic_names):
-    """Correlation over documents of the proportions of each pair of topics, a row each."""
+    """Table of the correlation between the proportions of topics over documents, with a row for each pair."""
     if len(draws[0]) < 2:
         raise ValueError(f"X has {len(draws[0])} documents with words, but a correlation needs at least two.")
     first, second = np.triu_indices(draws[0].shape[1], k=1)
@@ -230,7 +231,7 @@ def _in_utc(time):
 
 
 def as_dates(times):
-    """Objects that are all dates as datetime64, those with a time zone in UTC; anything else as it is."""
+    """Convert an array of date objects to datetime64, in UTC if they have a time zone; return others unchanged."""
     if times.dtype.kind != "O" or not times.size or not all(isinstance(time, date) for time in times.ravel()):
         return times
     zoneless = [np.datetime64("NaT") if time != time else _in_utc(time) for time in times.ravel()]
@@ -238,13 +239,13 @@ def as_dates(times):
 
 
 def starts_of_periods(times):
-    """Periods of pandas as the dates at which they start; anything else as it is."""
+    """Convert an array of pandas periods to the dates at which they start; return other arrays unchanged."""
     periods = times.dtype.kind == "O" and all(type(time).__name__ == "Period" for time in times)
     return as_dates(np.array([time.start_time for time in times], dtype=object)) if periods else times
 
 
 def checked_times(times, n_docs, n_bins):
-    """Different times in order, and the index of each document's."""
+    """Distinct times (or starts of bins) in order, and the index of each document in them."""
     levels, given = declared_levels(times), times
     is_ordered = getattr(getattr(times, "dtype", None), "ordered", True)
     times = as_dates(np.asarray(times))
@@ -298,7 +299,7 @@ def checked_times(times, n_docs, n_bins):
 
 
 def time_table(draws, times, index, filled, interval, topic_names):
-    """Mean proportions of the documents of each time, a row for each time and topic."""
+    """Table of the mean proportions of documents, with a row for each time and topic."""
     n_docs = np.bincount(index[filled], minlength=times.size)
     held = np.flatnonzero(n_docs)
     if not held.size:

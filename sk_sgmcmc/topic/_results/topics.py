@@ -1,4 +1,4 @@
-"""Topics after a fit: tables of their words, and several topics joined into one."""
+"""Results about topics: tables of words, and topics merged after the fit."""
 
 import difflib
 from copy import copy
@@ -10,24 +10,24 @@ from ...utils import as_table
 from ...utils._numbers import check_count, interval_ends, interval_tails
 
 SCORES = ("probability", "frex", "lift", "score")
-_LEAST = 1e-300  # so that a draw of 0 has a logarithm
+_LEAST = 1e-300  # lower limit of arguments of logarithms and of divisors
 
 
 def largest(values, n):
-    """Indices of the ``n`` largest values, the largest first and equal ones in their order, without sorting all."""
+    """Indices of the ``n`` largest values in decreasing order (stable for ties), without sorting all values."""
     n = min(n, values.size)
     candidates = np.flatnonzero(values >= np.partition(values, values.size - n)[values.size - n])
     return candidates[np.argsort(-values[candidates], kind="stable")[:n]]
 
 
 def check_choice(name, value, choices):
-    """Raise unless a value is among the choices."""
+    """Raise an error unless ``value`` is one of ``choices``."""
     if value not in choices:
         raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, choices))}.")
 
 
 def default_names(components, feature_names, n_words=3):
-    """A name for each topic, its number and most probable words."""
+    """Default names of topics, such as "0_cat_dog_fish": the number and the most probable words."""
     n_words = min(n_words, components.shape[1])
     return [
         "_".join([str(k), *(str(feature_names[w]) for w in largest(topic, n_words))])
@@ -36,7 +36,7 @@ def default_names(components, feature_names, n_words=3):
 
 
 def word_scores(components, by, word_counts):
-    r"""How characteristic words are of topics, (n_topics, n_features), by one of `SCORES`.
+    r"""Scores by which words are ranked in topics, (n_topics, n_features); ``by`` is one of `SCORES`.
 
     With :math:`\phi_{kw}` the probability of word w in topic k, and F the empirical distribution function over the
     words of a topic,
@@ -44,7 +44,7 @@ def word_scores(components, by, word_counts):
     =============  =====================================================================================
     probability    :math:`\phi_{kw}`
     frex           :math:`\bigl(\tfrac{1/2}{F(\phi_{kw})} + \tfrac{1/2}{F(\phi_{kw} / \sum_j \phi_{jw})}\bigr)^{-1}`
-    lift           :math:`\phi_{kw}` over the share of w among the fitted documents' tokens
+    lift           :math:`\phi_{kw}` over the share of w in the tokens of the fitted documents
     score          :math:`\phi_{kw} (\log \phi_{kw} - \tfrac1K \sum_j \log \phi_{jw})`
     =============  =====================================================================================
     """
@@ -64,7 +64,7 @@ def word_scores(components, by, word_counts):
 
 
 def word_table(components, n, interval, feature_names, topic_names, draws_of_topic, *, scores=None, by="probability"):
-    """The ``n`` words of each topic with the largest scores, a row each.
+    """Table of the ``n`` words of each topic with the largest scores, with a row for each word.
 
     Parameters
     ----------
@@ -73,9 +73,9 @@ def word_table(components, n, interval, feature_names, topic_names, draws_of_top
     interval : float or None
     feature_names, topic_names : sequence
     draws_of_topic : callable
-        Function from the index of a topic to draws of it, (n_draws, n_features), for the intervals.
+        Function that maps the index of a topic to its draws, (n_draws, n_features), for intervals.
     scores : ndarray of shape (n_topics, n_features) or None
-        What words are ranked ``by``; None ranks by probability.
+        Scores by which words are ranked, named by the parameter ``by``. None: the probabilities.
     """
     n_topics, n_features = components.shape
     check_count("n", n)
@@ -104,18 +104,18 @@ def word_table(components, n, interval, feature_names, topic_names, draws_of_top
 
 
 def wide(table, topic_names):
-    """The words of a table of `word_table` with a column for each topic."""
+    """Reshape a `word_table` to a table of words with a column for each topic."""
     words = np.asarray(table["word"], dtype=object).reshape(len(topic_names), -1)
     return as_table(dict(zip(topic_names, words, strict=True)))
 
 
 def places_of(words, feature_names):
-    """Columns of words, each once and ascending; raises with the nearest names for those that are none."""
+    """Sorted distinct columns of words; the error for unknown words suggests similar names."""
     return np.unique(columns_of(words, feature_names))
 
 
 def columns_of(words, feature_names):
-    """Column of each word; raises with the nearest names for those that are none."""
+    """Column of each word; the error for unknown words suggests similar names."""
     words = [words] if isinstance(words, str) or np.ndim(words) == 0 else list(words)
     if not words:
         raise ValueError("words is empty; give at least one word of the vocabulary.")
@@ -132,7 +132,7 @@ def columns_of(words, feature_names):
 
 
 def found_topics(components, columns, masses, interval, topic_names, draws_of_topic):
-    """Topics by the probability that they give to some words together, the largest first."""
+    """Table of topics in decreasing order of the total probability of the words in ``columns``."""
     probability = components[:, columns].sum(axis=1)
     held = masses * probability
     order = np.argsort(-probability, kind="stable")
@@ -154,10 +154,10 @@ def found_topics(components, columns, masses, interval, topic_names, draws_of_to
 
 
 def topic_masses(components, word_counts, n_updates=100):
-    """The topics' shares of all tokens, (n_topics,), by maximum likelihood given the topics and the words' counts.
+    """Share of each topic in all tokens, (n_topics,), by maximum likelihood given topics and counts of words.
 
-    Expectation maximisation for a mixture of known distributions. The words' counts alone, which any stream can keep,
-    determine the shares, since topics are far fewer than words.
+    This is EM for a mixture of known distributions. The counts of words, which a stream can keep, determine the shares
+    because there are far fewer topics than words.
     """
     masses = np.full(len(components), 1.0 / len(components))
     total = word_counts.sum()
@@ -170,13 +170,13 @@ def topic_masses(components, word_counts, n_updates=100):
     return masses / masses.sum()
 
 
-_ADDED = "doc_topic_prior", "weights"  # in samples: what topics that become one add up
+_ADDED = "doc_topic_prior", "weights"  # entries of ``samples_`` that are summed when topics are merged
 
 
 def new_topics(groups, n_topics):
-    """Index of the new topic of each topic, (n_topics,); those that no group names stay by themselves.
+    """Index of the merged topic that each topic joins, (n_topics,); topics outside all groups remain separate.
 
-    A new topic has the place of the first of its group.
+    A merged topic takes the position of the first topic of its group.
     """
     if not hasattr(groups, "__len__") or isinstance(groups, str):
         raise TypeError(f"groups={groups!r} must be a list of topics, such as [0, 3], or of such lists.")
@@ -203,7 +203,7 @@ def new_topics(groups, n_topics):
 
 
 def summed(values, new, axis):
-    """Sums over the topics that become one, along an axis."""
+    """Sum the values of topics with the same index in ``new``, along an axis."""
     shape = list(values.shape)
     shape[axis] = new.max() + 1
     out = np.zeros(shape, dtype=values.dtype)
@@ -212,7 +212,7 @@ def summed(values, new, axis):
 
 
 def mixed(topics, new, masses):
-    """Mixtures of the topics (..., n_topics, n_features) that become one, by their masses."""
+    """Average topics (..., n_topics, n_features) with the same index in ``new``, weighted by their masses."""
     weights = masses / np.bincount(new, masses)[new]
     alone = np.bincount(new)[new] == 1
     weights[alone] = 1.0
@@ -220,7 +220,7 @@ def mixed(topics, new, masses):
 
 
 def merged(model, new):
-    """A copy of a fitted model in which topics become the ``new`` ones, whose chains cannot go on."""
+    """Copy of a fitted model with topics merged by the indices ``new``; the copy has no chains to continue."""
     masses, out = model._masses(), copy(model)
     out.__dict__.pop("_chains", None)
     out.samples_ = {"components": mixed(model.samples_["components"], new, masses)}
@@ -232,12 +232,12 @@ def merged(model, new):
         out._doc_priors = summed(model._doc_priors, new, -1)
     out._agreement = model._agreement.merged(new)
     out._topic_names, out._is_merged = merged_names(model._given_topic_names, new), True
-    out._seeds = None  # whose names are those of topics before the merger
+    out._seeds = None  # seed words refer to topics before the merge
     return out
 
 
 def merged_names(names, new):
-    """Names of topics that become one, those of a group joined; None if they were given none."""
+    """Names of merged topics, joined by " + "; None if topics have no names of their own."""
     if names is None:
         return None
     joined = [" + ".join(names[new == k]) for k in range(new.max() + 1)]
@@ -245,7 +245,7 @@ def merged_names(names, new):
 
 
 def refuse_merged(model):
-    """Raise if a model's topics were merged, so that no chain draws them."""
+    """Raise an error if topics were merged, because no chain can continue to sample them."""
     if model._is_merged and not hasattr(model, "_chains"):
         raise ValueError(
             "These topics were merged after they were drawn, so no chain can go on from them; call partial_fit on the "

@@ -1,4 +1,4 @@
-"""Chains of the spherical admixture model: its prior, moves of documents and topics, and variational inference."""
+"""Chains of the spherical admixture model: prior, updates of proportions and topics, and variational inference."""
 
 from dataclasses import dataclass
 
@@ -18,20 +18,21 @@ CONCENTRATIONS = ("kappa0", "kappa1", "sigma")
 
 @dataclass(frozen=True, eq=False)
 class AdmixturePrior:
-    """The model's constants.
+    """Constants of the priors.
 
     Parameters
     ----------
     alpha : ndarray of shape (n_topics,)
+        Dirichlet parameter of the proportions of documents.
     numbers : ndarray of shape (3,)
-        kappa0, kappa1, sigma.
+        Concentrations kappa0, kappa1 and sigma.
     center : ndarray of shape (n_words,)
-        Unit.
+        Prior mean direction of the mean of the topics, a unit vector.
     learnt : tuple of str
-        Which of "kappa0", "kappa1", "sigma" and "doc_topic_prior" are drawn too, starting from ``alpha`` and
-        ``numbers``; their logarithms have normal priors centred there.
+        Which of "kappa0", "kappa1", "sigma" and "doc_topic_prior" are sampled, starting from ``alpha`` and ``numbers``.
+        Their logarithms have normal priors centred at the logarithms of these starting values.
     scale : float
-        Standard deviation of those priors.
+        Standard deviation of the priors of ``learnt`` parameters.
     """
 
     alpha: np.ndarray
@@ -42,14 +43,17 @@ class AdmixturePrior:
 
 
 def checked_prior(model, rows, sampler, is_sampled):
-    """The `AdmixturePrior` that the parameters of a model ask for, given unit rows.
+    """Check the prior parameters of ``model`` and return them as `AdmixturePrior`, given unit rows.
 
-    ``is_sampled`` tells whether the ``sampler`` draws, and so can learn what is "auto".
+    ``is_sampled``: whether the ``sampler`` samples a distribution. Only then can parameters be "auto".
     """
     K, V = model.n_components, rows.shape[1]
     learnt = tuple(name for name in (*CONCENTRATIONS, "doc_topic_prior") if isinstance(getattr(model, name), str))
     if learnt and not is_sampled:
-        raise ValueError(f'{learnt[0]}="auto" is drawn, and {type(sampler).__name__} draws nothing; give a number.')
+        raise ValueError(
+            f'{learnt[0]}="auto" requires posterior draws, but {type(sampler).__name__} returns a point estimate. '
+            "Pass a number."
+        )
     alpha = real_array("doc_topic_prior", 1.0 if "doc_topic_prior" in learnt else model.doc_topic_prior)
     if alpha.shape not in ((), (K,)) or not np.all(alpha > 0) or not np.all(np.isfinite(alpha)):
         raise ValueError(
@@ -65,20 +69,20 @@ def checked_prior(model, rows, sampler, is_sampled):
     return AdmixturePrior(np.broadcast_to(alpha, (K,)).copy(), numbers.astype(np.float64), center, learnt)
 
 
-_STIFF = 1.0  # step size over the shortest time scale beyond which the topics' motion is not resolved (stable below 2)
-# A step as a share of the shortest period of the topics, and the most that the gradient's noise may add in a step, as a
-# share of the thermal velocity; measured on 20 Newsgroups.
+_STIFF = 1.0  # largest step size, relative to the shortest time scale; the integrator is stable below 2
+# Automatic step size relative to the shortest time scale of the topics, and the most that the noise of the gradient may
+# add to the velocity in a step, relative to the thermal velocity. Chosen on 20 Newsgroups.
 _STEP_SHARE = 0.4
 _NOISE_SHARE = 0.15
-_AGE_NOISE_SHARE = 0.05  # the same for the noise of the correction for the age of stored terms
-ADAPTS = 0.2  # change of the logarithm of a document's step size at a rejection, during adaptation
+_AGE_NOISE_SHARE = 0.05  # as _NOISE_SHARE, for the noise of the correction of outdated stored terms
+ADAPTS = 0.2  # change of the log step size of a document after a rejection, during adaptation
 _ADAPT_EVERY = 5
 
 
 class AdmixtureChain(Chain):
-    """Topics by a geodesic sampler, proportions by geodesic Monte Carlo on the simplex, in turn.
+    """Draws proportions of documents by geodesic Monte Carlo and topics by a geodesic sampler, in turn.
 
-    The proportions of every document are part of the state, so that a document continues from where it was.
+    The proportions of every document are kept, so that each visit of a document starts from its last proportions.
 
     Parameters
     ----------
@@ -88,20 +92,21 @@ class AdmixtureChain(Chain):
         Resolved.
     prior : AdmixturePrior
     n_inner : int
-        Steps of the sampler of the topics for each draw of the proportions.
+        Number of steps of the sampler of the topics between draws of the proportions.
     n_draws : tuple of int
-        Trajectories of a document's proportions to discard, and to average over.
+        Number of trajectories of a document's proportions to discard, and to average over.
     init : {"centroids", "random"}
     auto : bool
-        Find the step size from the curvature during burn-in.
+        Whether to set the step size from the curvature during burn-in.
     stored : bool
-        The topics' gradient is a sum over all documents, with those outside the minibatch in their latest state, and
-        corrected for the topics' motion since; otherwise one over the minibatch, scaled by N/n.
+        Whether the gradient of the topics is a sum over all documents. Those outside the minibatch then contribute the
+        terms of their last visit, corrected for the motion of the topics since. Otherwise the gradient is the sum over
+        the minibatch, scaled by N/n.
     """
 
-    stores = True  # whether it can keep the latest state of every document
-    is_sampled = True  # whether it draws from a distribution, rather than climbing to a point
-    proposes = False  # whether its moves of the topics may be rejected
+    stores = True  # whether the gradient can use stored terms of documents outside the minibatch
+    is_sampled = True  # whether the chain samples a distribution, rather than optimising a point estimate
+    proposes = False  # whether moves of the topics can be rejected
 
     def __init__(self, seed, plan, sampler, prior, *, n_inner, n_draws, init, auto, stored=False):
         super().__init__(seed, plan)
@@ -125,7 +130,7 @@ class AdmixtureChain(Chain):
 
     @property
     def beta(self):
-        """The topics, unit rows, (n_topics, n_words); None before the start."""
+        """Topics, unit rows of shape (n_topics, n_words); None before the start."""
         return None if self.state is None else self.state.theta
 
     @property
@@ -134,7 +139,7 @@ class AdmixtureChain(Chain):
         return self.alpha.size
 
     def scale(self, docs):
-        """N/n: number of documents of the posterior over that of the minibatch ``docs``."""
+        """N/n, the number of documents in the posterior over the number in the minibatch ``docs``."""
         return (self.total or self.data.n_docs) / docs.size
 
     # -- start -----------------------------------------------------------------------------------------------------
@@ -150,7 +155,7 @@ class AdmixtureChain(Chain):
         self.theta_steps = np.full(data.n_docs, 0.1 / np.sqrt(self.numbers[1] + K * K))
         for docs in np.array_split(np.arange(data.n_docs), max(1, data.n_docs // 1000)):
             gram, products = self._products(docs)
-            # Least squares, clipped: the mode at alpha = 1 if that lies inside the simplex.
+            # Start from clipped least squares, which is the mode for alpha = 1 if it lies inside the simplex.
             solved = np.linalg.solve(gram + 1e-3 * np.trace(gram) / K * np.eye(K), products.T).T
             solved = np.maximum(solved / np.maximum(np.abs(solved).sum(axis=1, keepdims=True), 1e-12), 0.2 / K)
             self.theta[docs] = solved / solved.sum(axis=1, keepdims=True)
@@ -162,7 +167,7 @@ class AdmixtureChain(Chain):
                 self._exchange(np.arange(data.n_docs), 1.0)
 
     def _first_topics(self):
-        """Unit rows: the prior's centre and noise, or centroids of a few rounds of spherical k-means."""
+        """Initial topics: the prior mean direction plus noise, or centroids of spherical k-means."""
         data, K = self.data, self.n_topics
         noise = self.rng.standard_normal((K, data.n_words)) / np.sqrt(data.n_words)
         beta = self.prior.center + noise
@@ -180,8 +185,8 @@ class AdmixtureChain(Chain):
         return np.ascontiguousarray(beta / np.linalg.norm(beta, axis=1, keepdims=True))
 
     def stream(self, total):
-        """Continue with the documents now bound as part of ``total``, by minibatches scaled to it."""
-        self.is_due = self.is_due or (self.stored and self.auto)  # a minibatch has a noisier gradient
+        """Continue with the documents just bound; gradients of minibatches are scaled to ``total`` documents."""
+        self.is_due = self.is_due or (self.stored and self.auto)  # because the gradient is noisier now
         self.stored, self.total = False, total
         self.others = np.empty((0, 0)), np.empty((0, 0))
         if self.beta is not None:
@@ -189,7 +194,7 @@ class AdmixtureChain(Chain):
         return self
 
     def take_sampler(self, sampler):
-        """Continue with another step size or friction of the same sampler; "auto" starts from the present step size."""
+        """Continue with another step size or friction; "auto" starts from the current step size."""
         if sampler.get_params(deep=False) == self.sampler.get_params(deep=False):
             return
         self.auto = sampler._picks_step
@@ -211,16 +216,16 @@ class AdmixtureChain(Chain):
 
     def _next_batch(self):
         data, streams = self.data, self.total is not None
-        # Which documents are stored next must not depend on how long ago they were: see `_since`.
+        # The correction in `_since` requires that the choice of documents does not depend on their last visits.
         order = every_row if streams else independent if self.stored else whole
         return self.batches.next(data.n_docs, data.n_batch, order)
 
     def _since(self, docs):
-        """Proportions of ``docs`` and terms at their last visit, and the number of other documents for each of them.
+        """Proportions and terms of ``docs`` at their last visit, and the ratio of other documents to ``docs``.
 
-        The terms of the other documents are as old as those of ``docs``, on average, so that their change by the
-        topics' motion since is estimated by that of ``docs``, at unchanged proportions. With proportions redrawn in
-        between, the estimate would also hold what this visit draws, and the topics would follow it too far.
+        The terms of the other documents are as old as those of ``docs``, on average. So the effect of the motion of the
+        topics on the former is estimated from its effect on the latter, at the proportions of the last visit. The
+        proportions drawn in this visit would add their own change to the estimate, and the topics would overreact.
         """
         return self.theta[docs], self.terms[docs], (self.data.n_docs - docs.size) / docs.size
 
@@ -229,7 +234,7 @@ class AdmixtureChain(Chain):
 
     def _draw_proportions(self, docs):
         draws = np.empty((docs.size, self.n_draws[1], self.n_topics))
-        # Adapt in burn-in, and at the first visit of each document even after it: in a stream it is the only one.
+        # Adapt during burn-in and at the first visit of each document, which is the only visit in a stream.
         first = -(-self.data.n_docs // docs.size)
         adapts = ADAPTS if self.step < max(self.plan.n_burn, first) else 0.0
         proportions.draw_proportions(
@@ -246,7 +251,7 @@ class AdmixtureChain(Chain):
         since = np.empty((0, 0)), np.empty((0, 0)), 0.0
         if apart:
             self._exchange(docs, -1.0)
-            if 2 * self.step >= self.plan.n_burn:  # while topics still travel, the change is mostly noise
+            if 2 * self.step >= self.plan.n_burn:  # before, topics move so far that the correction is mostly noise
                 since = self._since(docs)
         draws = self._draw_proportions(docs)
         scale = 1.0 if self.stored else self.scale(docs)
@@ -273,10 +278,10 @@ class AdmixtureChain(Chain):
         )
 
     def _draw_concentrations(self, docs, scale):
-        """Slice-sampling updates of the learnt constants, given topics and proportions."""
+        """Draw the learnt prior parameters by slice sampling, given topics and proportions."""
         prior, draw = self.prior, concentration.concentration_draw
         if not (self.stored and docs.size < self.data.n_docs):
-            # Terms of these documents at the present topics; the sums are discarded.
+            # Update the terms of these documents at the current topics; the sums are not needed.
             admixture.exchange_documents(
                 self.beta, *self.data.csr, docs, self.theta, self.terms, 1.0, np.zeros_like(self.beta),
                 np.zeros((self.n_topics,) * 2),
@@ -304,7 +309,7 @@ class AdmixtureChain(Chain):
             self.numbers[at] = draw(self.numbers[at], np.array(numbers), self.rng)
 
     def _adapt(self, context):
-        """Set the step size from the stiffness of the topics and the noise of the gradient at present."""
+        """Set the step size from the current curvature of the topics and noise of the gradient."""
         across, signal, extra = np.empty((self.n_topics,) * 2), np.empty_like(self.beta), np.zeros(2)
         admixture.admixture_signal(self.beta, *context, across, signal, extra)
         curvature = max(np.linalg.eigvalsh(across)[-1], 0.0) + self.numbers[2] + 1.0
@@ -312,12 +317,12 @@ class AdmixtureChain(Chain):
         noise = max(extra[1], 0.0) * self.n_inner
         share = _AGE_NOISE_SHARE if self.stored else _NOISE_SHARE
         h = self.sampler._stable_step(curvature, noise, share=share, reach=_STEP_SHARE)
-        # During burn-in too long a step does more harm than too short a one: stay near the shortest recent one.
+        # A step size that is too large does more harm than one that is too small, so let it grow only slowly.
         self.hyper = h if self.hyper is None else min(h, 1.1 * self.hyper)
         self.sampler._with_step(self.hyper, self.step, self.state.scalars)
 
     def _is_too_stiff(self):
-        """Whether the step size is too long for topics that fit their documents, whether or not these do yet."""
+        """Whether the step size is too large at the curvature that topics have after they fit their documents."""
         full = np.diff(self.data.ptr) > 0
         theta = self.theta[full]
         sizes = np.sqrt(np.einsum("dk,kj,dj->d", theta, self.beta @ self.beta.T, theta))
@@ -327,7 +332,7 @@ class AdmixtureChain(Chain):
         return self.sampler._hyper(start, start + 1)[0, 0] * np.sqrt(size) > _STIFF
 
     def current(self):
-        """The present topics and learnt constants."""
+        """Current topics and learnt prior parameters."""
         if self.beta is None:
             self._start()
         values = dict(
@@ -337,7 +342,7 @@ class AdmixtureChain(Chain):
 
 
 class MetropolisAdmixtureChain(AdmixtureChain):
-    """Topics by Metropolis trajectories, at fixed draws of all documents' proportions."""
+    """As `AdmixtureChain`, with topics moved by Metropolis trajectories given the proportions of all documents."""
 
     proposes = True
 
@@ -363,7 +368,7 @@ class MetropolisAdmixtureChain(AdmixtureChain):
 
 
 class VariationalAdmixtureChain(AdmixtureChain):
-    """As `AdmixtureChain`, with topics' mean directions in ``beta``, documents' Dirichlet parameters in ``theta``."""
+    """Variational inference: ``beta`` are mean directions of topics, ``theta`` Dirichlet parameters of documents."""
 
     stores = is_sampled = False
 
@@ -402,7 +407,7 @@ class VariationalAdmixtureChain(AdmixtureChain):
 
 
 def _mean_length(n_words, kappa):
-    """Length of the mean of von Mises-Fisher directions with ``n_words`` coordinates."""
+    """Length of the mean vector of a von Mises-Fisher distribution in ``n_words`` dimensions."""
     out = [np.empty(1) for _ in range(3)]
     special.von_mises_fisher_table(float(n_words), np.array([float(kappa)]), *out)
     return float(out[2][0])

@@ -1,4 +1,4 @@
-"""The spherical admixture model: topics as directions, in which words may be present or absent."""
+"""The spherical admixture model: a topic model of unit vectors."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ from .results import (  # fmt: skip
     proportion_draws,
 )
 
-# Classes of chains by the name of the sampler's loop.
+# Classes of chains, by the name of the loop that a sampler declares.
 CHAINS = {"dense": AdmixtureChain, "metropolis": MetropolisAdmixtureChain, "variational": VariationalAdmixtureChain}
 _N_ITER = 400
-_FULL_BATCH = 2000  # rows that fit into one minibatch
+_FULL_BATCH = 2000  # largest number of rows that are all in one automatic minibatch
 _BATCH = 500
-_SCORED_DRAWS = 5  # kept draws averaged in a score
-_REFERENCE_ROWS, _REFERENCE_TEMPERATURES = 100, 200  # for choosing a reference chain
+_SCORED_DRAWS = 5  # largest number of kept draws averaged in a score
+_REFERENCE_ROWS, _REFERENCE_TEMPERATURES = 100, 200  # rows and temperatures for the choice of the reference chain
 
 
 @keyword_parameters
 class SphericalAdmixtureModel(BaseTopicModel):
-    r"""Find topics of unit vectors such as tf-idf rows, in which words are present or absent, with uncertainty.
+    r"""Bayesian topic model of unit vectors such as tf-idf rows; words can be present in or absent from a topic.
 
-    In the spherical admixture model :math:`\mu \sim \mathrm{vMF}(m, \kappa_0)`, topics :math:`\beta_k \sim
+    In the spherical admixture model, :math:`\mu \sim \mathrm{vMF}(m, \kappa_0)`, topics :math:`\beta_k \sim
     \mathrm{vMF}(\mu, \sigma)`, and each document :math:`\theta_d \sim \mathrm{Dirichlet}(\alpha)`, :math:`v_d \sim
     \mathrm{vMF}(\beta'\theta_d / |\beta'\theta_d|, \kappa_1)`. Here :math:`\mathrm{vMF}(\mu, \kappa)` is the von
     Mises-Fisher distribution, whose density at a unit vector :math:`x` is proportional to :math:`e^{\kappa \mu' x}`. A
-    topic is a direction. Its entries may be negative, for words that are *absent* where the topic is present.
+    topic is a direction. Its entries can be negative, for words that are *absent* from documents with the topic.
 
     Parameters
     ----------
@@ -61,76 +61,75 @@ class SphericalAdmixtureModel(BaseTopicModel):
         :math:`\alpha`. "auto" learns one number for all topics, with the prior :math:`\log\alpha \sim N(0, 1)`.
     kappa0, kappa1, sigma : float, "auto" or None, default=None
         Concentrations of the mean of the topics, of documents, and of topics. None: 2, 6 and 2 times the number of
-        features. "auto" learns it: its logarithm has the prior :math:`N(\log c, 1)`, where :math:`c` is that number.
-        "auto" for all three and for ``doc_topic_prior`` predicts better; at the fixed values, which are as published,
-        draws of topics hardly vary.
+        features, as published. "auto" learns the concentration: its logarithm has the prior :math:`N(\log c, 1)`, where
+        :math:`c` is the default. "auto" for all three and for ``doc_topic_prior`` predicts better. With the fixed
+        defaults, draws of topics hardly vary.
     normalize : bool, default=True
-        Whether to scale rows to unit length. False rejects rows of other lengths.
+        Whether to scale rows to unit length. False: rows of other lengths raise an error.
     n_iter : int or None, default=None
         Number of steps. None: 400.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Mean direction of the draws of each topic in the reference chain; unit rows.
+        Mean direction of each topic over the draws of the reference chain, scaled to unit length.
     samples_ : dict of ndarray
-        ``"components"``: draws of the topics, float32 of shape (n_chains, n_kept, n_components, n_features), unit rows,
-        in the same order in all draws and chains. ``"kappa0"``, ``"kappa1"``, ``"sigma"``, ``"doc_topic_prior"``: draws
-        of shape (n_chains, n_kept) of those that are "auto".
+        ``"components"``: draws of the topics, unit rows, float32 of shape (n_chains, n_kept, n_components, n_features).
+        Topics are aligned across draws and chains. ``"kappa0"``, ``"kappa1"``, ``"sigma"`` and ``"doc_topic_prior"``,
+        if they are "auto": draws of shape (n_chains, n_kept).
     doc_topic_prior_ : ndarray of shape (n_components,)
-        As given, or the posterior mean in the reference chain.
+        The fixed value, or the posterior mean in the reference chain.
     kappa0_, kappa1_, sigma_ : float
-        As given, or the posterior mean in the reference chain.
+        The fixed value, or the posterior mean in the reference chain.
     reference_chain_ : int
-        The chain behind all results: the one under whose mean topics up to 100 of the fitted rows have the greatest
-        density, by annealing as in `score`.
+        Index of the chain from which results are computed. It is the chain whose mean topics give the greatest density
+        to (up to 100 of) the fitted rows, estimated as in `score`.
     chain_distances_ : ndarray of shape (n_chains, n_components)
-        :math:`\sqrt{1 - \cos}` of each chain's mean topic and that of the reference chain.
+        Distance :math:`\sqrt{1 - \cos}` between the mean topics of each chain and of the reference chain.
     topic_stability_ : ndarray of shape (n_components,)
-        `topic_stability <sk_sgmcmc.metrics.topic_stability>` over all draws of all chains, with the cosine.
+        `topic_stability <sk_sgmcmc.metrics.topic_stability>` of all draws of all chains, by cosine.
     n_samples_seen_ : int
         Number of documents seen by `fit` and later calls of `partial_fit`.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
-        ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the cosine of some rows with the cone of the
-        topics, the length of the topics' mean, and concentrations that are drawn. See "When not to believe a fit" in
+        ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the mean cosine between some rows and the cone
+        of the topics, the length of the mean of the topics, and learnt parameters. See "When not to believe a fit" in
         the user guide.
 
     Other Parameters
     ----------------
     n_inner : int, default=10
-        Steps of the sampler of topics between draws of the documents' proportions; together they are one step of
-        ``n_iter``.
+        Number of steps of the sampler of topics between draws of the proportions of documents. Together they are one
+        step of ``n_iter``.
     n_doc_draws : tuple of two int or None, default=None
-        Trajectories of a document's proportions to discard and to average over, at each visit. None: (4, 1), or the
-        values of a reference sampler. Proportions continue from where the last visit left them.
+        Number of trajectories of a document's proportions to discard and to average over, at each visit. None: (4, 1),
+        or the values of a reference sampler. Each visit starts from the proportions of the last.
     proportions : {"stored", "fresh"}, default="stored"
         How the gradient of the topics is computed in minibatches.
 
-        - "stored": from all documents. Those outside the minibatch enter with the proportions and the length of their
-          mean direction at their last visit; the effect of the topics' motion since then is estimated from the
-          minibatch.
-        - "fresh": from the minibatch alone, scaled by N/n, as published. Its noise requires steps that are many times
-          shorter. `partial_fit` is always "fresh".
+        - "stored": from all documents. Documents outside the minibatch contribute the terms of their last visit. The
+          effect of the motion of the topics since then is estimated from the minibatch.
+        - "fresh": from the minibatch alone, scaled by N/n, as published. Its noise requires step sizes that are many
+          times smaller. `partial_fit` is always "fresh".
     total_samples : int or None, default=None
-        Number of documents in the whole stream of `partial_fit`. None: those seen so far.
+        Number of documents in the whole stream of `partial_fit`. None: the number seen so far.
     init : {"centroids", "random"}, default="centroids"
-        Where chains start: from centroids of spherical k-means, or near the mean of the data.
+        Initial topics: centroids of spherical k-means, or random directions near the mean of the data.
     sampler : str, sampler object or None, default=None
-        Sampler of the topics: `SGGMC` (None), `GSGNHT` or `GMC`; the exact reference `GMCBGibbs`; the approximate
-        `GMCApprMH`; or `VariationalInference` and `StochasticVI`, which return one point and no uncertainty.
+        Sampler of the topics: `SGGMC`, `GSGNHT` or `GMC`; the exact reference `GMCBGibbs`; the approximate `GMCApprMH`;
+        or `VariationalInference` and `StochasticVI`, which return a point estimate without uncertainty. None: `SGGMC`.
     batch_size : int or "auto", default="auto"
-        Number of rows in a minibatch. "auto": all up to 2,000 rows, otherwise 500.
+        Number of rows in a minibatch. "auto": all of up to 2,000 rows, otherwise 500.
 
     See Also
     --------
-    BayesianLDA : Topics as distributions over words.
+    BayesianLDA : Topic model of counts, in which topics are distributions over words.
 
     Notes
     -----
-    :math:`\mu` is integrated out. All computations are in ``n_components`` dimensions, through :math:`\beta\beta'` and
-    sparse products. Parameters that are "auto" are drawn by slice sampling, given topics and proportions.
-    ``step_size="auto"`` is 0.4 over the root of the largest curvature of the topics, and adapted during burn-in. With
-    "fresh" proportions it is capped so that the noise of the gradient stays small. Published step sizes are unstable.
+    :math:`\mu` is integrated out. Proportions are drawn in ``n_components`` dimensions, given :math:`\beta\beta'` and
+    sparse products of documents and topics. Parameters that are "auto" are drawn by slice sampling, given topics and
+    proportions. ``step_size="auto"`` is at most 0.4 over the square root of the largest curvature of the topics, is
+    limited by the noise of the gradient, and is adapted during burn-in. Published step sizes are unstable.
 
     References
     ----------
@@ -181,7 +180,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     @fits_anew
     def fit(self, X: MatrixLike, y: Any = None, *, feature_names: Sequence[str] | AnyArray | None = None) -> Self:
-        """Draw the topics given rows.
+        """Sample the topics given rows.
 
         Parameters
         ----------
@@ -189,7 +188,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
             Rows, scaled to unit length unless ``normalize=False``. All-zero rows are ignored.
         y : ignored
         feature_names : array-like of str of shape (n_features,), default=None
-            Names of the columns for all tables, if X has none.
+            Names of the columns in tables of results, if X has none.
 
         Returns
         -------
@@ -200,12 +199,12 @@ class SphericalAdmixtureModel(BaseTopicModel):
         ------
         ValueError
             For entries that are not finite, rows of other lengths than 1 with ``normalize=False``, parameters out of
-            range, a sampler that does not fit, or a batch larger than the data.
+            range, an unsupported sampler, or a batch larger than the data.
         ChainDivergedError
-            If a chain becomes infinite or NaN, at too large a step size.
+            If the state of a chain becomes infinite or NaN, because the step size is too large.
         FitInterrupted
-            After Ctrl-C, as a ``KeyboardInterrupt``. The estimator is fitted with the draws made so far; it is
-            ``estimator_`` of the exception.
+            After Ctrl-C; it is a subclass of ``KeyboardInterrupt``. The estimator is fitted with the draws made so far,
+            and is also ``estimator_`` of the exception.
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()
@@ -223,14 +222,13 @@ class SphericalAdmixtureModel(BaseTopicModel):
     ) -> Self:
         """Continue the chains with one pass over more documents.
 
-        The gradient comes from the minibatch alone, scaled to ``total_samples``, or to the documents seen so far. The
-        prior's mean direction stays that of the first call, as do priors and the other settings of the chains. Another
-        step size or friction of the sampler takes effect from the next call on; another sampler, ``n_components`` or
-        ``n_chains`` is refused.
+        The gradient is computed from the minibatch alone, scaled to ``total_samples``, or to the number of documents
+        seen so far. Priors, including their mean direction, and other parameters of the chains are set in the first
+        call. A change of the step size or friction takes effect in the next call. Changing the sampler,
+        ``n_components`` or ``n_chains`` raises an error.
 
-        A call makes as many steps as the documents have minibatches, so ``n_iter`` is ignored; so is ``thin``, since
-        the draws kept, at most a hundred, are evenly spaced over all calls. ``burn_in`` is a share, or a number, of all
-        steps so far.
+        A call makes one step per minibatch, so ``n_iter`` is ignored. ``thin`` is ignored too: at most 100 draws are
+        kept, evenly spaced over all calls. ``burn_in`` is a share, or a number, of all steps so far.
 
         Parameters
         ----------
@@ -238,7 +236,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
             Rows, as for `fit`.
         y : ignored
         feature_names : array-like of str of shape (n_features,), default=None
-            Names of the columns, as for `fit`; None keeps those of earlier calls.
+            Names of the columns, as for `fit`; None keeps the names of earlier calls.
 
         Returns
         -------
@@ -284,7 +282,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         prior = checked_prior(self, rows, sampler, make.is_sampled)
         return [
             make(
-                # A copy of the sampler for each chain: each finds its own step size.
+                # Each chain needs its own copy of the sampler, because it adapts its own step size.
                 seed, plan(), sampler._resolved(None), prior, n_draws=draws, init=self.init, auto=auto,
                 n_inner=sampler._n_trajectories or self.n_inner, stored=stored and make.stores,
             )
@@ -303,13 +301,13 @@ class SphericalAdmixtureModel(BaseTopicModel):
         )
         self.samples_, c = {"components": components, **samples}, self.reference_chain_
         self.components_ = means[c] / np.linalg.norm(means[c], axis=1, keepdims=True)
-        (self.kappa0_, self.kappa1_, self.sigma_), self.doc_topic_prior_ = self._laws_in_chain(samples, prior, c)
+        (self.kappa0_, self.kappa1_, self.sigma_), self.doc_topic_prior_ = self._values_in_chain(samples, prior, c)
         self.sampler_ = chains[0].sampler
         if chains[0].proposes:
             self.sampler_.acceptance_rate_ = np.array([chain.acceptance / max(1, chain.step) for chain in chains])
 
-    def _laws_in_chain(self, samples, prior, c):
-        """Concentrations and the documents' Dirichlet parameter of chain ``c``, as given or means of its draws."""
+    def _values_in_chain(self, samples, prior, c):
+        """Concentrations and Dirichlet parameter of proportions in chain ``c``: fixed values, or means of its draws."""
         numbers = [
             float(np.mean(samples[name][c] if name in samples else value))
             for name, value in zip(CONCENTRATIONS, prior.numbers, strict=True)
@@ -320,7 +318,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         return numbers, alpha
 
     def _best_chain(self, means, samples, chains):
-        """The chain whose mean topics give a sample of the fitted rows the greatest density."""
+        """Index of the chain whose mean topics give the greatest density to a subset of the fitted rows."""
         rows = chains[0].data.as_csr()
         rows = rows[has_content(rows)]
         if rows.shape[0] == 0:
@@ -328,7 +326,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         rows = rows[evenly(rows.shape[0], _REFERENCE_ROWS)]
         scores = []
         for c, mean in enumerate(means):
-            numbers, alpha = self._laws_in_chain(samples, chains[c].prior, c)
+            numbers, alpha = self._values_in_chain(samples, chains[c].prior, c)
             beta = mean / np.linalg.norm(mean, axis=1, keepdims=True)
             scores.append(annealed_scores(rows, beta, alpha, numbers[1], _REFERENCE_TEMPERATURES).mean())
         return int(np.argmax(scores))
@@ -340,7 +338,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         return rows_with_content(self._check_X(X, reset=False))
 
     def _taken(self, rows, n_batch):
-        """Rows in the form to which chains are bound; records what `resume` checks."""
+        """Convert rows to the data of the chains, and record the batch size and fingerprint for `resume`."""
         data = RowData.from_csr(rows, n_batch)
         self._n_batch_, self._fingerprint = n_batch, data.fingerprint()
         return data
@@ -360,7 +358,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
     def _checks(self, chains):
         return [*super()._checks(chains), *check_velocities(chains)]
 
-    # -- choices -------------------------------------------------------------------------------------------------
+    # -- sizes of batches and draws -----------------------------------------------------------------------------
 
     def _n_batch(self, sampler, n_rows):
         self._refuse_large_batch(n_rows)
@@ -389,7 +387,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         Returns
         -------
         proportions : ndarray, lazy for a Dask array, of shape (n_samples, n_components)
-            Rows sum to 1. They do not depend on one another; an all-zero row gets the prior's mean.
+            Rows sum to 1, and do not depend on each other. An all-zero row gets the prior mean.
         """
         return self._transform(X)
 
@@ -399,35 +397,35 @@ class SphericalAdmixtureModel(BaseTopicModel):
         return as_precise_as(X, proportions)
 
     def _filled(self, X):
-        """The rows, and which of them are not all-zero."""
+        """Unit rows, and a boolean mask of those with a non-zero entry."""
         check_is_fitted(self)
         rows = self._check_X(X, reset=False)
         return rows, has_content(rows)
 
     def _proportion_draws(self, X, n_draws, random_state, *, groups=None):
-        """Draws of the rows' proportions, each given a draw of the topics by the reference chain."""
+        """Yield draws of the proportions of rows, each given a draw of the topics from the reference chain."""
         rows, components = self._filled(X)[0], self._of_reference("components")
         chosen = chosen_draws(len(components), n_draws)
-        laws = [self._laws(self.reference_chain_ * len(components) + s) for s in chosen]
-        states = [(components[s].astype(np.float64), *law) for s, law in zip(chosen, laws, strict=True)]
+        values = [self._values_in_draw(self.reference_chain_ * len(components) + s) for s in chosen]
+        states = [(components[s].astype(np.float64), *value) for s, value in zip(chosen, values, strict=True)]
         return proportion_draws(rows, states, random_state, groups)
 
     @lazy_for_dask()
     def score_samples(self, X: MatrixLike, *, n_temperatures: int = N_TEMPERATURES) -> FloatArray:
-        """Logarithm of each row's density, which is averaged over draws, with the proportions integrated out.
+        """Log predictive density of each row: proportions are integrated out, and the density averaged over draws.
 
         Parameters
         ----------
         X : array-like, sparse or Dask array of shape (n_samples, n_features)
         n_temperatures : int, default=400
-            Temperatures of the annealed importance sampling that integrates them out, at least 1; more are more exact,
-            and slower.
+            Number of temperatures of the annealed importance sampling that integrates proportions out, at least 1. More
+            temperatures are slower and more accurate.
 
         Returns
         -------
         log_density : ndarray, lazy for a Dask array, of shape (n_samples,)
-            With respect to the surface measure of the sphere, from at most 5 kept draws, evenly spaced; 0 for an
-            all-zero row, which is not an observation.
+            Density with respect to the surface measure of the sphere, from at most 5 kept draws, evenly spaced. An
+            all-zero row is not an observation and gets 0.
         """
         rows, full = self._filled(X)
         out = np.zeros(rows.shape[0])
@@ -437,18 +435,18 @@ class SphericalAdmixtureModel(BaseTopicModel):
 
     def _log_density(self, rows, n_temperatures):
         draws = self._flat("components")
-        states = [(draws[i], *self._laws(i)) for i in evenly(len(draws), _SCORED_DRAWS)]
+        states = [(draws[i], *self._values_in_draw(i)) for i in evenly(len(draws), _SCORED_DRAWS)]
         return annealed_mean(rows, states, n_temperatures, self.n_jobs)
 
     def score(self, X: MatrixLike, y: Any = None, *, n_temperatures: int = N_TEMPERATURES) -> float:
-        """Mean log density of the rows that are not all-zero, by annealed importance sampling; see `score_samples`.
+        """Mean of `score_samples` over rows with a non-zero entry.
 
         Parameters
         ----------
         X : array-like or sparse of shape (n_samples, n_features)
         y : ignored
         n_temperatures : int, default=400
-            As for `score_samples`. A sparse ``doc_topic_prior``, below about 0.1, needs more.
+            As for `score_samples`. Use more for a ``doc_topic_prior`` below about 0.1.
 
         Returns
         -------
@@ -475,23 +473,24 @@ class SphericalAdmixtureModel(BaseTopicModel):
         pooled: bool = True,
         n_proportions: int = 200,
     ) -> float:
-        """Mean negative log density of the rows that are not all-zero.
+        """Mean negative log density of rows with a non-zero entry.
 
         Parameters
         ----------
         X : array-like or sparse of shape (n_samples, n_features)
         method : {"prior", "annealed"}, default="prior"
-            "prior": the paper's recipe, one set of proportions drawn from the prior for all rows and draws. It does not
-            rank models; "annealed", which is minus `score`, does.
+            "prior": average over one set of proportions drawn from the prior, the same for all rows and draws, as
+            published. It is too inaccurate to rank models; use "annealed" for that, which is minus `score`.
         pooled : bool, default=True
-            Pool all kept draws, as in the paper, or with "annealed" those that `score` uses; False uses only the last.
+            Whether to average over all kept draws, as published (with "annealed", over the draws that `score` uses).
+            False: use the last draw only.
         n_proportions : int, default=200
-            Proportions drawn from the prior, for "prior".
+            Number of proportions drawn from the prior, for "prior".
 
         Returns
         -------
         log_perplexity : float
-            Lower is better; may be negative.
+            Lower is better. It can be negative.
         """
         check_is_fitted(self)
         if method not in ("prior", "annealed"):
@@ -499,16 +498,16 @@ class SphericalAdmixtureModel(BaseTopicModel):
         if method == "annealed" and pooled:
             return -self.score(X)
         if method == "annealed":
-            last = self._flat("components")[-1], *self._laws(-1)
+            last = self._flat("components")[-1], *self._values_in_draw(-1)
             return -float(np.mean(annealed_mean(self._scored_rows(X), [last], n_jobs=self.n_jobs)))
         rows = self._scored_rows(X)
         draws = self._flat("components")
         chosen = range(len(draws)) if pooled else [-1]
-        kappas = [self._laws(i)[1] for i in chosen]
+        kappas = [self._values_in_draw(i)[1] for i in chosen]
         return -log_density_under_prior(rows, draws[chosen], kappas, self.doc_topic_prior_, n_proportions)
 
-    def _laws(self, i):
-        """The documents' Dirichlet parameter and concentration in draw ``i`` of all chains in sequence."""
+    def _values_in_draw(self, i):
+        """Dirichlet parameter and concentration of documents in draw ``i``, counted over all chains."""
         alpha, kappa = self.doc_topic_prior_, self.kappa1_
         if "doc_topic_prior" in self.samples_:
             alpha = np.full_like(alpha, self.samples_["doc_topic_prior"].ravel()[i])
@@ -522,26 +521,26 @@ class SphericalAdmixtureModel(BaseTopicModel):
         format: Literal["long", "wide"] = "long",
         feature_names: Sequence[str] | AnyArray | None = None,
     ) -> Table:
-        """The words present in each topic, and those absent from it.
+        """Table of the words most present in, and most absent from, each topic.
 
         Parameters
         ----------
         n : int, default=10
-            Words of each kind for each topic; at most half of all words.
+            Number of words of each kind for each topic, at most half of all words.
         interval : float or None, default=0.9
-            Mass of the central credible interval; None omits its columns, which "wide" has no room for.
+            Mass of the central credible interval. None omits its columns, and so does ``format="wide"``.
         format : {"long", "wide"}, default="long"
-            A row for each word, or one for each rank with the present words of each topic in its column.
+            "long": a row for each word. "wide": a row for each rank, and a column of present words for each topic.
         feature_names : array-like of str, default=None
-            Names of the columns; None takes those of `fit`, or the indices of the columns.
+            Names of the columns. None: the names passed to `fit`, or else the indices of the columns.
 
         Returns
         -------
         table : DataFrame, or Bunch of columns if pandas is not installed
-            "long": ``topic``, ``name``, ``kind`` ("present" or "absent"), ``rank``, ``word``, ``weight`` (posterior
-            mean of the topic's entry in the reference chain, by which words are ranked); with ``interval`` also ``low``
-            and ``high``, quantiles of the draws of all chains that agree on the topic. ``components_`` is longer: it is
-            rescaled to unit length.
+            "long": ``topic``, ``name``, ``kind`` ("present" or "absent"), ``rank``, ``word`` and ``weight``, by which
+            words are ranked: the posterior mean of the entry of the topic in the reference chain. It is smaller than
+            the entry of ``components_``, which is rescaled to unit length. With ``interval`` also ``low`` and ``high``,
+            quantiles of the draws of all chains that agree on the topic.
 
         Examples
         --------

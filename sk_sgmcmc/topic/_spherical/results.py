@@ -19,10 +19,10 @@ from ...utils._seeds import keys_of_copies, mix64, salt64
 from .._results.topics import check_choice, wide
 from .chain import ADAPTS
 
-N_TEMPERATURES = 400  # of the annealing behind a score
-_SEEN_ROWS, _SEEN_DRAWS, _CONE_STEPS = 200, 45, 60  # behind the cosine whose drift is checked
-_N_BURN, _N_KEEP = 60, 120  # trajectories of a row's proportions in `transform`
-_N_BETWEEN = 10  # between two draws of a row's proportions, of which each has its own topics
+N_TEMPERATURES = 400  # default number of temperatures of annealed importance sampling in a score
+_SEEN_ROWS, _SEEN_DRAWS, _CONE_STEPS = 200, 45, 60  # rows, draws and gradient steps of `mean_cosines`
+_N_BURN, _N_KEEP = 60, 120  # trajectories of a row's proportions to discard and to average in `transform`
+_N_BETWEEN = 10  # trajectories to discard between draws of a row's proportions given successive draws of the topics
 
 
 def _gram_and_products(rows, beta):
@@ -36,7 +36,7 @@ def _gram_and_products(rows, beta):
 
 
 def mean_proportions(rows, beta, alpha, kappa):
-    """Posterior mean proportions of each row, by geodesic Monte Carlo with a stream keyed by the row's content."""
+    """Posterior mean proportions of each row, by geodesic Monte Carlo seeded by the content of the row."""
     gram, products = _gram_and_products(rows, beta)
     K = alpha.size
     out = np.empty((rows.shape[0], K))
@@ -59,9 +59,9 @@ def mean_proportions(rows, beta, alpha, kappa):
 def proportion_draws(rows, states, random_state, groups=None):
     """Draw the proportions of rows once for each of the ``states``, draws of (topics, alpha, kappa).
 
-    A row's stream depends on ``random_state`` and on the row's content, not on the other rows; given ``groups``, over
-    which draws will be averaged, equal rows have a stream each. Trajectories go on from one state to the next, since
-    topics change little.
+    The random numbers of a row depend on ``random_state`` and on its content, not on the other rows. Pass ``groups`` if
+    draws will be averaged over groups of rows: equal rows then have different random numbers. Trajectories continue
+    from one state to the next, since topics change little between draws.
 
     Yields
     ------
@@ -91,7 +91,7 @@ def proportion_draws(rows, states, random_state, groups=None):
 
 
 def log_normaliser(n_words, kappa):
-    """Log of the normaliser c(kappa) of the von Mises-Fisher distribution of directions of ``n_words`` coordinates."""
+    """Log normaliser, log c(kappa), of the von Mises-Fisher distribution in ``n_words`` dimensions."""
     out = np.empty(1)
     special.von_mises_fisher_normalisers(float(n_words), np.array([float(kappa)]), out)
     return float(out[0])
@@ -114,9 +114,9 @@ def annealed_scores(rows, beta, alpha, kappa, n_temperatures, n_jobs=None):
 
 
 def mean_cosines(rows, draws):
-    """Mean cosine of some rows with the cone of their possible means, in draws evenly spaced, (n_chains, n_seen).
+    """Mean cosine between some rows and the cone spanned by the topics, in evenly spaced draws, (n_chains, n_seen).
 
-    Times the concentration, it is the log density at the best proportions, up to a constant.
+    The cosine times the concentration is the log density of a row at its best proportions, up to a constant.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def mean_cosines(rows, draws):
 
 
 def _nearest_in_cone(gram, products):
-    """Non-negative coefficients of the points of a cone nearest to rows, by accelerated projected gradients."""
+    """Coefficients of the nearest points to rows in a cone: non-negative least squares by accelerated gradients."""
     step = 1.0 / np.linalg.eigvalsh(gram)[-1]
     theta = ahead = np.maximum(products, 0.0)
     for i in range(_CONE_STEPS):
@@ -150,15 +150,16 @@ def _nearest_in_cone(gram, products):
 
 
 def direction_table(draws, n, interval, format, feature_names, topic_names, draws_of_topic):
-    """Words with the largest and the smallest mean entries of each topic; intervals from ``draws_of_topic(k)``.
+    """Table of the words with the largest and the smallest mean entries of each topic.
 
-    If the ``format`` is "wide", the former alone, with a column for each topic.
+    ``draws_of_topic(k)`` returns the draws of topic k for intervals. ``format="wide"`` returns only the words with the
+    largest entries, in one column for each topic.
     """
     check_choice("format", format, ("long", "wide"))
     if not isinstance(n, Integral) or n < 1:
         raise ValueError(f"n={n!r} must be a whole number of at least 1, of words of each kind; 10 is the default.")
     tails = None if interval is None or format == "wide" else interval_tails(interval)
-    # Not the mean direction: the mean of draws that differ is shorter than a unit vector, so intervals exclude it.
+    # Do not rescale the mean to unit length: its entries would lie outside the intervals of the draws.
     means = draws.mean(axis=0, dtype=np.float64)
     K, V = means.shape
     n = min(int(n), V // 2)  # no word is both present and absent
@@ -182,7 +183,7 @@ def direction_table(draws, n, interval, format, feature_names, topic_names, draw
 
 
 def annealed_mean(rows, states, n_temperatures=N_TEMPERATURES, n_jobs=None):
-    """Log of each row's density averaged over ``states``, (topics, alpha, kappa1) of draws."""
+    """Log of the density of each row, averaged over draws ``states``, tuples (topics, alpha, kappa1)."""
     if not isinstance(n_temperatures, Integral) or n_temperatures < 1:
         raise ValueError(
             f"n_temperatures={n_temperatures!r} must be a whole number of at least 1; 400 is the default, and "
@@ -193,7 +194,7 @@ def annealed_mean(rows, states, n_temperatures=N_TEMPERATURES, n_jobs=None):
 
 
 def log_density_under_prior(rows, draws, kappas, alpha, n_proportions):
-    """Mean log density of rows by proportions drawn from the prior, the same for all rows and draws."""
+    """Mean log density of rows, averaged over proportions from the prior that are the same for all rows and draws."""
     if not isinstance(n_proportions, Integral) or n_proportions < 1:
         raise ValueError(f"n_proportions={n_proportions!r} must be a whole number of at least 1.")
     theta = np.random.default_rng(0).dirichlet(alpha, n_proportions)
