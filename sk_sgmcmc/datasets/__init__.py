@@ -1,7 +1,8 @@
 """Data sets.
 
-``make_*`` draw data from a model and return the truth with them; ``load_*`` need no files; ``fetch_*`` read public sets
-from a folder of yours (see `fetch_corpus`). Only `fetch_20newsgroups_counts` downloads.
+``make_*`` functions draw data from a model and also return its true parameters. ``load_*`` functions need no files.
+``fetch_*`` functions read public data sets from a folder on your machine (see `fetch_corpus`). Only
+`fetch_20newsgroups_counts` downloads data.
 
 ========================  ===============================================================================
 `make_lda`                documents drawn from latent Dirichlet allocation

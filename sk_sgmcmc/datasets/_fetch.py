@@ -21,39 +21,40 @@ from ._registry import CORPORA, TABLES
 from ._text import make_count_vectorizer
 
 _AGAIN = "get the data again"
-_LARGEST_TEXT = 2**28  # bytes of a packed text file
-# Columns of metadata that hold names: text even if they look like numbers.
+_LARGEST_TEXT = 2**28  # largest size of an unpacked text file, in bytes
+# Columns of metadata that contain names, which are text even if they look like numbers.
 _NAMES = frozenset("filename curid id newid title booktitle authors blog".split())
 
 
 def fetch_corpus(name: str, *, data_home: Path | None = None) -> Bunch:
-    """A public document-term matrix.
+    """Read a public corpus as a document-term matrix.
 
     Parameters
     ----------
     name : str
-        "20newsgroups", "wikipedia", "acl_abstracts", "acl2020_abstracts", "sotu_paragraphs", "poliblog5k",
-        "reuters21578", "ap", "20news_different", "msweb" or "nltcs".
+        Name of the corpus: "20newsgroups", "wikipedia", "acl_abstracts", "acl2020_abstracts", "sotu_paragraphs",
+        "poliblog5k", "reuters21578", "ap", "20news_different", "msweb" or "nltcs".
     data_home : path-like, default=None
-        The folder that holds ``<name>/counts.npz`` and so on. None: the folder that the environment variable
-        ``SK_SGMCMC_DATA`` names, then ``sk_sgmcmc`` inside scikit-learn's data home.
+        The folder that contains ``<name>/counts.npz`` and so on. None: the folder in the environment variable
+        ``SK_SGMCMC_DATA``, then ``sk_sgmcmc`` in scikit-learn's data home.
 
     Returns
     -------
     data : sklearn.utils.Bunch
         ``data`` (also as ``counts``) : csr_matrix, shape (n_documents, n_features); a dense ndarray of 0 and 1 for
-        "nltcs". ``feature_names`` : ndarray of str. ``metadata`` : table of the documents (DataFrame where pandas is
+        "nltcs". ``feature_names`` : ndarray of str. ``metadata`` : table of the documents (DataFrame if pandas is
         installed, else Bunch). ``DESCR`` : str.
-        Where there are labels: ``target``, ndarray of int64, and ``target_names``.
-        Where there is a split: ``train``, ``test`` (for "nltcs" also ``valid``), the indices of the rows.
+        If there are labels: ``target``, ndarray of int64, and ``target_names``.
+        If there is a split: ``train``, ``test`` (for "nltcs" also ``valid``), the indices of the rows.
         For "20news_different" also ``tfidf``, csr_matrix with unit rows; for "msweb" also ``areas``, a table.
 
     Raises
     ------
     OSError
-        If the files are not found; the message lists the folders searched, the expected files and the set's source.
+        If the files are not found, or do not fit together. The message lists the folders searched, the expected files
+        and the source of the data set.
     ValueError
-        If a file is damaged or claims more memory than there is; the message names the file.
+        If a file is damaged, or its data would not fit in memory. The message names the file.
     """
     facts = _facts(name, CORPORA, "fetch_corpus")
     folder_name = "binary" if name == "nltcs" else name
@@ -86,7 +87,7 @@ def fetch_corpus(name: str, *, data_home: Path | None = None) -> Bunch:
 
 
 def _stacked(parts, what):
-    """Sparse matrices below each other, as a csr_matrix."""
+    """Stack sparse matrices vertically to a csr_matrix; raises if their numbers of columns differ."""
     widths = {part.shape[1] for part in parts}
     if len(widths) > 1:
         raise ValueError(f"{what} have {sorted(widths)} columns, but must have the same number; {_AGAIN}.")
@@ -94,7 +95,7 @@ def _stacked(parts, what):
 
 
 def _extras(name, folder, facts, counts):
-    """Extra items of single data sets."""
+    """Additional items of the Bunch that only some data sets have."""
     if name == "20news_different":
         files = [folder / f"tfidf_{part}.npz" for part in facts.parts]
         if all(file.exists() for file in files):
@@ -110,7 +111,7 @@ def _extras(name, folder, facts, counts):
 
 
 def _bunch(counts, names, columns, facts, extras):
-    """The Bunch of a corpus."""
+    """The Bunch of a corpus, with its labels and split if it has any."""
     data = Bunch(
         data=counts,
         counts=counts,
@@ -143,14 +144,14 @@ def _read_nltcs(folder, facts):
 
 
 def fetch_table(name: str, *, data_home: Path | None = None) -> Bunch:
-    """A public table for classification.
+    """Read a public table for classification.
 
     Parameters
     ----------
     name : str
-        "australian", "heart", "a9a" or "covertype".
+        Name of the table: "australian", "heart", "a9a" or "covertype".
     data_home : path-like, default=None
-        The folder that holds ``tabular/<file>``; None as for `fetch_corpus`.
+        The folder that contains ``tabular/<file>``. None: as for `fetch_corpus`.
 
     Returns
     -------
@@ -186,20 +187,20 @@ def fetch_table(name: str, *, data_home: Path | None = None) -> Bunch:
 
 
 def fetch_20newsgroups_counts(*, data_home: Path | None = None, download_if_missing: bool = True) -> Bunch:
-    """20 Newsgroups as counts, downloaded by scikit-learn if no data folder has them.
+    """20 Newsgroups as counts, which scikit-learn downloads if necessary.
 
     Parameters
     ----------
     data_home : path-like, default=None
-        As for `fetch_corpus`; if it has no ``20newsgroups/counts.npz``, it is passed on to
-        `sklearn.datasets.fetch_20newsgroups`, which keeps the posts there, and the words are counted here.
+        As for `fetch_corpus`. If there is no ``20newsgroups/counts.npz``, the posts are read with
+        `sklearn.datasets.fetch_20newsgroups`, which receives this ``data_home``, and their words are counted.
     download_if_missing : bool, default=True
-        False raises OSError if the data are not on this machine.
+        Whether scikit-learn may download the posts. False: raise OSError if the data are not on this machine.
 
     Returns
     -------
     data : sklearn.utils.Bunch
-        As `fetch_corpus` returns it for "20newsgroups"; the same rows and columns either way.
+        As from ``fetch_corpus("20newsgroups")``. Downloaded posts give the same rows and columns.
     """
     facts = CORPORA["20newsgroups"]
     try:
@@ -227,7 +228,7 @@ def fetch_20newsgroups_counts(*, data_home: Path | None = None, download_if_miss
 
 
 def _named(name):
-    """The function ``fetch_<name>`` of one data set."""
+    """Make the function ``fetch_<name>`` of one data set."""
 
     def fetch(*, data_home: Path | None = None) -> Bunch:
         return fetch_corpus(name, data_home=data_home)
@@ -273,7 +274,7 @@ def _facts(name, registry, whom):
 
 
 def _find(name, folder_name, facts, data_home):
-    """The folder that holds all files of a data set."""
+    """The folder that contains all files of a data set; raises if there is none."""
     looked = [folder / folder_name for folder in data_folders(data_home)]
     for folder in looked:
         if all((folder / file).is_file() for file in facts.files):
@@ -305,7 +306,7 @@ def _how_to_get(name, facts):
 
 
 def _refuse_other_lengths(path, columns, X, names=None):
-    """Raise unless X is a matrix of numbers with as many rows as ``columns`` have entries, and as many names."""
+    """Raise unless X is a numeric matrix, and the lengths of ``columns`` and ``names`` fit its rows and columns."""
     numbers = all(each.dtype.kind in "biuf" for each in (X, *columns.values()))
     lengths = {name: column.shape for name, column in columns.items()}
     if X.ndim != 2 or not numbers or any(shape != X.shape[:1] for shape in lengths.values()):
@@ -315,7 +316,7 @@ def _refuse_other_lengths(path, columns, X, names=None):
 
 
 def _read_covertype(path):
-    """Rows, labels and names of the columns."""
+    """Read the covertype data: rows, labels and names of the columns."""
     found = load_arrays(path, ("numeric", "wilderness", "soil", "cover_type", "feature_names"))
     numeric, codes = found["numeric"], {"wilderness": (found["wilderness"], 4), "soil": (found["soil"], 40)}
     _refuse_other_lengths(path, {name: found[name] for name in ("wilderness", "soil", "cover_type")}, numeric)
@@ -324,7 +325,7 @@ def _read_covertype(path):
             raise ValueError(f"'{path}': {name} must be codes of 0 to {n - 1}; got {code.min()} to {code.max()}.")
     if numeric.shape[1] != 10 or len(found["feature_names"]) < 10:
         raise ValueError(f"'{path}': numeric must have 10 columns with names; got shape {numeric.shape}.")
-    # Filled in place: the table has 21 million entries.
+    # Fill X in place, since the table may have 21 million entries.
     X = np.zeros((numeric.shape[0], 54))
     X[:, :10] = numeric
     for (code, _), first in zip(codes.values(), (10, 14), strict=True):
@@ -334,7 +335,7 @@ def _read_covertype(path):
 
 
 def _read_svmlight(path):
-    """Rows and labels of a packed file."""
+    """Read rows and labels of a compressed file in svmlight format."""
     with naming(path, _AGAIN), gzip.open(path) as file:
         content = file.read(_LARGEST_TEXT + 1)
         if len(content) > _LARGEST_TEXT:
@@ -344,16 +345,16 @@ def _read_svmlight(path):
 
 
 def _lines(path):
-    """Lines of a text file; none if there is no file."""
+    """Lines of a text file; an empty list if there is no file."""
     if not path.exists():
         return []
-    # Not splitlines(): it splits at separators that may occur within a line.
+    # Do not use splitlines(), which also splits at separators that may occur within a line.
     with naming(path, _AGAIN):
         return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
 def _read_table(path):
-    """Columns of a csv file with a header, numbers as int64; an empty dict if there is no file."""
+    """Columns of a CSV file with a header, whole numbers as int64; an empty dict if there is no file."""
     if not path.exists():
         return {}
     with naming(path, _AGAIN), path.open(encoding="utf-8", newline="") as file:

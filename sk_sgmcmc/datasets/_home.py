@@ -1,4 +1,4 @@
-"""Location of data: a given folder, the one that ``SK_SGMCMC_DATA`` names, or ours in scikit-learn's data home."""
+"""Folders of data sets: ``data_home``, ``SK_SGMCMC_DATA``, or ``sk_sgmcmc`` in scikit-learn's data home."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,8 @@ def data_folders(data_home=None):
     Parameters
     ----------
     data_home : path-like, default=None
-        If given, the only folder.
+        The only folder to look in. None: the folder in ``SK_SGMCMC_DATA``, then ``sk_sgmcmc`` in scikit-learn's data
+        home.
 
     Returns
     -------
@@ -36,17 +37,18 @@ def _refuse_no_path(data_home):
 
 
 def _own_folder():
-    # Not get_data_home() itself: it creates the folder, and looking for data should leave no trace.
+    # Do not call get_data_home(), which creates the folder: looking for data should not.
     home = os.environ.get("SCIKIT_LEARN_DATA") or Path("~", "scikit_learn_data")
     return Path(home).expanduser() / "sk_sgmcmc"
 
 
 def cache_folder(data_home=None):
-    """Folder for caches, created if necessary; None if that is impossible.
+    """Folder for caches, created if necessary; None if it cannot be created or written.
 
     Parameters
     ----------
     data_home : path-like, default=None
+        The folder. None: ``sk_sgmcmc`` in scikit-learn's data home.
 
     Returns
     -------

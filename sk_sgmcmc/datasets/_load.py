@@ -1,4 +1,4 @@
-"""Corpora that are always available: docstrings of installed packages, and a sample of State of the Union addresses."""
+"""Corpora that need no download: docstrings of installed packages, and a sample of State of the Union addresses."""
 
 import contextlib
 import gzip
@@ -26,7 +26,7 @@ from ._home import cache_folder
 from ._registry import CORPORA
 from ._text import document_frequency_mask, make_count_vectorizer
 
-# Import names of the hard dependencies, and the distributions that provide them.
+# Import names of the required dependencies, and the distributions that provide them.
 _PACKAGES = {
     "numpy": "numpy",
     "scipy": "scipy",
@@ -34,17 +34,17 @@ _PACKAGES = {
     "numba": "numba",
     "joblib": "joblib",
 }
-# Modules with side effects on import (tests, build scripts, thread pools, drivers, switches), and copies of other
-# projects.
+# Modules that have side effects on import (tests, build scripts, thread pools, drivers, switches), or that are copies
+# of other projects.
 _SKIPPED_MODULES = frozenset(
     "tests test testing conftest setup externals experimental distutils f2py cuda runtests pycc scripts misc "
     "cloudpickle parallel tbbpool omppool workqueue mypy_plugin".split()
 )
-# numba 0.61 keeps modules of a second type system, such as numba.core.typing.new_builtins: once one of them is
-# imported, much of what is compiled later in the process fails.
+# numba 0.61 has modules of a second type system, such as numba.core.typing.new_builtins. After one of them is imported,
+# many later compilations in the process fail.
 _SKIPPED_BEGINNINGS = ("_", "test", "new_")
-_RECIPE = 1  # part of the cache's key; raise it when the collection changes
-_MIN_TOKENS = 10
+_RECIPE = 1  # part of the cache's key; increase it when this module collects or counts differently
+_MIN_TOKENS = 10  # shorter documents are left out
 
 
 def load_docstrings(
@@ -55,24 +55,24 @@ def load_docstrings(
     return_text: bool = False,
     data_home: Path | None = None,
 ) -> Bunch:
-    """Public docstrings of NumPy, SciPy, scikit-learn, numba and joblib, one document each.
+    """Public docstrings of NumPy, SciPy, scikit-learn, numba and joblib as a corpus.
 
-    Some thousand documents; their number depends on the installed versions.
+    Each docstring is a document. There are a few thousand; the number depends on the installed versions.
 
     Parameters
     ----------
     packages : sequence of str, default=None
-        Import names of the packages to read; None for the five above. Importing a package runs its code, so name only
-        packages that you trust.
+        Import names of the packages to read. None: the five packages above. Importing a package runs its code, so
+        name only packages that you trust.
     min_df : int or float, default=5
-        Words in fewer documents are dropped, as in `make_count_vectorizer`.
+        Drop words in fewer documents (a share, if a float).
     max_df : int or float, default=0.5
-        Words in more documents are dropped.
+        Drop words in more documents (a share, if a float).
     return_text : bool, default=False
-        Also return the texts.
+        Whether to return the texts too.
     data_home : path-like, default=None
-        Folder for the cache; None for ``sk_sgmcmc`` inside scikit-learn's data home. If it cannot be written,
-        the docstrings are read again each time.
+        Folder for the cache. None: ``sk_sgmcmc`` in scikit-learn's data home. If it cannot be written, each call reads
+        the docstrings again.
 
     Returns
     -------
@@ -83,14 +83,14 @@ def load_docstrings(
         (package and subpackage, such as ``scipy.stats``), ``name`` (full name) and ``kind`` (module, class, function
         or method).
         ``target`` : ndarray of int64, index of the package in ``target_names``.
-        ``versions`` : dict, of the packages. ``text`` : list of str, with ``return_text``. ``DESCR`` : str.
+        ``versions`` : dict, versions of the packages. ``text`` : list of str, if ``return_text``. ``DESCR`` : str.
 
     Notes
     -----
-    Public modules are imported (except tests, build scripts and the like; one that fails is left out), and the
-    docstrings of their public classes, functions and methods are collected, each text once and under its public
-    name. Documents of fewer than 10 counted words, before ``min_df`` and ``max_df``, are left out. The order is by
-    package and name. Words are counted by `make_count_vectorizer` with ``ascii_only=True``.
+    Public modules are imported, except tests, build scripts and the like; modules that fail to import are left out.
+    The docstrings of their public classes, functions and methods are collected, each text once and under its public
+    name. Documents of fewer than 10 counted words, before ``min_df`` and ``max_df``, are left out. Documents are in the
+    order of packages and names. `make_count_vectorizer` with ``ascii_only=True`` counts the words.
     """
     if isinstance(packages, str) or not all(isinstance(name, str) for name in packages or ()):
         raise TypeError(f"packages must be a list of names, such as ['numpy', 'scipy']; got {packages!r}.")
@@ -145,7 +145,7 @@ def _version(name):
 
 
 def _import(name):
-    """The module, or None if it cannot be imported; without output or warnings."""
+    """Import a module without output or warnings; returns None if that fails."""
     with (
         warnings.catch_warnings(),
         contextlib.redirect_stdout(io.StringIO()),
@@ -154,12 +154,12 @@ def _import(name):
         warnings.simplefilter("ignore")
         try:
             return importlib.import_module(name)
-        except (Exception, SystemExit):  # a module may do anything, even exit
+        except (Exception, SystemExit):  # some modules exit on import
             return None
 
 
 def _public_modules(package):
-    """The public modules of a package, those nearest to its top first, then by name."""
+    """The public modules of a package, breadth first, and by name within a package."""
     found, waiting = [], [package]
     while waiting:
         name = waiting.pop(0)
@@ -175,35 +175,35 @@ def _public_modules(package):
 
 
 def _docstring(obj):
-    """Cleaned docstring of the object itself, or an empty string."""
+    """Cleaned docstring of an object, not inherited, or an empty string."""
     try:
         text = obj.__doc__
-    except Exception:  # a descriptor may raise anything
+    except Exception:  # descriptors may raise any exception
         return ""
     return inspect.cleandoc(text) if isinstance(text, str) else ""
 
 
 def _members(module, package):
-    """Public classes and callables of a module that belong to the package: (name, object), by name."""
+    """Yield the public classes and callables of a module that belong to the package as (name, object), by name."""
     for name in sorted(vars(module)):
         obj = vars(module)[name]
         if name.startswith("_") or inspect.ismodule(obj):
             continue
         home = getattr(obj, "__module__", None)
         if not isinstance(home, str):
-            # Ufuncs do not record their origin; they count for the module that declares them.
+            # Ufuncs do not record their origin. They count as members of modules that list them in __all__.
             if name not in getattr(module, "__all__", ()):
                 continue
             home = package
         elsewhere = home.split(".")[0] != package or not _SKIPPED_MODULES.isdisjoint(home.split("."))
         if elsewhere or type(obj).__name__ == "fortran":
-            continue  # f2py's wrappers of LAPACK: hundreds of texts from one template
+            continue  # f2py generates hundreds of docstrings of LAPACK wrappers from one template
         if inspect.isclass(obj) or inspect.isroutine(obj) or (callable(obj) and hasattr(obj, "__name__")):
             yield name, obj
 
 
 def _home_of(obj, module):
-    """Public module of an object: the public part of its own path, else where it was found."""
+    """Public module of an object: the public part of its module's path if known, else ``module``."""
     home = getattr(obj, "__module__", None)
     if not isinstance(home, str):
         return module.__name__
@@ -213,7 +213,7 @@ def _home_of(obj, module):
 
 
 def _documents_of(package, seen):
-    """All documents of a package whose text is not in the set ``seen``: tuples (package, module, name, kind, text)."""
+    """Yield (package, module, name, kind, text) of the documents of a package whose text is not in the set ``seen``."""
 
     def document(home, name, kind, obj):
         text = _docstring(obj)
@@ -236,17 +236,17 @@ def _documents_of(package, seen):
 
 
 def _collect(names):
-    """Documents of all packages, by package and name."""
+    """Documents of all packages, sorted by name within each package."""
     documents, seen = [], set()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # attributes of modules may warn on access
+        warnings.simplefilter("ignore")  # access to deprecated attributes warns
         for package in names:
             documents += sorted(_documents_of(package, seen), key=lambda document: document[2])
     return documents
 
 
 def _count(documents):
-    """Count the words; returns the content of the cache, a dict of lists."""
+    """Count the words of the documents; returns a dict of lists, the content of the cache."""
     vectorizer = make_count_vectorizer(max_df=1.0, ascii_only=True, dtype=np.int64)
     counts = vectorizer.fit_transform([document[4] for document in documents] + ["placeholder"])[:-1]
     long_enough = np.flatnonzero(np.asarray(counts.sum(axis=1)).ravel() >= _MIN_TOKENS)
@@ -284,7 +284,7 @@ def _read(path, names=tuple(_PACKAGES)):
 
 
 def _write(path, cached):
-    """Write the cache, whole or not at all; another process may be doing the same."""
+    """Write the cache atomically, since another process may be writing it too; errors are ignored."""
     if path is None:
         return
     temporary = None
@@ -306,11 +306,11 @@ _SAMPLE = (
 
 
 def load_sotu() -> Bunch:
-    """Every third paragraph of the State of the Union addresses, 1790 to 2020, as counts of words.
+    """Word counts of every third paragraph of the State of the Union addresses, 1790 to 2020.
 
-    6,829 paragraphs of 240 addresses by 42 presidents, with 4,214 words. The addresses are in the public domain, as
-    works of the government of the United States. The counts come with the package; `fetch_sotu_paragraphs` reads all
-    paragraphs from a folder.
+    There are 6,829 paragraphs of 240 addresses by 42 presidents, with 4,214 distinct words. The addresses are in the
+    public domain, as works of the government of the United States. The counts are part of the package;
+    `fetch_sotu_paragraphs` reads all paragraphs from a folder.
 
     Returns
     -------
@@ -336,7 +336,7 @@ def load_sotu() -> Bunch:
         address, paragraph = (arrays[name].astype(np.int64) for name in ("address", "paragraph"))
         columns = {"address": address, "paragraph": paragraph}
         columns |= {name: arrays[name][address] for name in _OF_ADDRESSES}
-        # Places of the non-zero cells, counted along the rows, are kept as differences, which take half the space.
+        # The flat indices of nonzero entries are stored as differences, which take half the space.
         places = np.cumsum(arrays["gaps"], dtype=np.int64)
         counts = sparse.csr_matrix(
             (arrays["counts"].astype(np.int64), np.divmod(places, words.size)), shape=(address.size, words.size)

@@ -1,4 +1,4 @@
-"""Data drawn from a model, together with the truth."""
+"""Data drawn from models, together with the true parameters."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..utils._typing import Seed
 
 
 def _dirichlet(seed, alpha, size):
-    """Dirichlet draws by way of log-gamma draws, so that small parameters give no rows of zeros."""
+    """Draw from Dirichlet distributions by log-gamma variables, so that small parameters do not give rows of zeros."""
     alpha = np.broadcast_to(alpha, size)
-    # One stream for each kind of number: the first rows do not depend on the number of rows.
+    # A random stream for each kind of number, so that the first rows do not depend on the number of rows.
     gamma_rng, uniform_rng = (np.random.default_rng(part) for part in seed.spawn(2))
     # log G(a) = log G(a + 1) + log(U) / a
     logs = np.log(gamma_rng.standard_gamma(alpha + 1.0)) + np.log1p(-uniform_rng.random(size)) / alpha
@@ -33,7 +33,7 @@ def _parameter(value, length, name):
 
 
 def _refuse_none(**sizes):
-    """Raise for a size below 1."""
+    """Raise if a size is below 1."""
     for name, value in sizes.items():
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}.")
@@ -48,7 +48,7 @@ def make_lda(
     topic_word_prior: float | ArrayLike = 0.1,
     random_state: Seed = None,
 ) -> Bunch:
-    r"""Documents drawn from latent Dirichlet allocation, with the true topics.
+    r"""Draw documents from latent Dirichlet allocation, with the true topics.
 
     .. math:: \phi_k \sim \mathrm{Dir}(\beta), \quad \theta_d \sim \mathrm{Dir}(\alpha), \quad
               n_d \sim \mathrm{Multinomial}(L_d,\; \theta_d^\top \phi), \quad L_d \sim \mathrm{Poisson}(L).
@@ -58,12 +58,13 @@ def make_lda(
     n_samples, n_features, n_components : int
         Numbers of documents, words and topics.
     document_length : float or array-like of shape (n_samples,), default=80
-        Mean number L of tokens of a document. An array gives the exact number of each document.
+        Mean number L of tokens of a document, or an array of the exact number of tokens of each document.
     doc_topic_prior : float or array-like of shape (n_components,), default=0.2
-        alpha.
+        Dirichlet parameter alpha of the topic proportions of documents.
     topic_word_prior : float or array-like of shape (n_features,), default=0.1
-        beta.
+        Dirichlet parameter beta of the word probabilities of topics.
     random_state : None, int, RandomState, Generator or SeedSequence, default=None
+        Seed. An int or a SeedSequence gives the same data in each call.
 
     Returns
     -------
@@ -71,7 +72,7 @@ def make_lda(
         ``data`` (also as ``counts``) : csr_matrix of int64, shape (n_samples, n_features).
         ``components`` : ndarray (n_components, n_features), the true topics; rows sum to 1.
         ``doc_topics`` : ndarray (n_samples, n_components), the true proportions; rows sum to 1.
-        ``doc_topic_prior``, ``topic_word_prior`` : as given. ``feature_names`` : ndarray of str. ``DESCR`` : str.
+        ``doc_topic_prior``, ``topic_word_prior`` : as passed. ``feature_names`` : ndarray of str. ``DESCR`` : str.
 
     References
     ----------
@@ -86,7 +87,7 @@ def make_lda(
     _refuse_none(n_samples=n_samples, n_features=n_features, n_components=n_components)
     alpha = _parameter(doc_topic_prior, n_components, "doc_topic_prior")
     beta = _parameter(topic_word_prior, n_features, "topic_word_prior")
-    # One stream for each part, so that more documents do not change the topics or the first documents' proportions.
+    # A random stream for each part, so that additional documents change neither the topics nor the first proportions.
     topic_seed, theta_seed, length_seed, word_seed = seed_sequence(random_state).spawn(4)
     length_rng, word_rng = np.random.default_rng(length_seed), np.random.default_rng(word_seed)
     components = _dirichlet(topic_seed, beta, (n_components, n_features))
@@ -100,7 +101,7 @@ def make_lda(
 
 
 def _documents(components, doc_topics, document_length, length_rng, word_rng):
-    """Counts drawn given topics and proportions, with these, as entries of a Bunch."""
+    """Draw counts given topics and proportions; returns a dict of counts, topics, proportions and names of words."""
     n_samples, n_features = len(doc_topics), components.shape[1]
     lengths = np.asarray(document_length)
     if np.any(lengths < 0):
@@ -136,33 +137,36 @@ def make_dmr(
     topic_word_prior: float | ArrayLike = 0.1,
     random_state: Seed = None,
 ) -> Bunch:
-    r"""Documents whose topics follow metadata, drawn from a Dirichlet-multinomial regression, with the truth.
+    r"""Draw documents whose topics depend on metadata, from a Dirichlet-multinomial regression.
 
     .. math:: \lambda_{k0} \sim N(\log a, s_0^2), \quad \lambda_{kt} \sim N(0, s^2), \quad
               \theta_d \sim \mathrm{Dir}\bigl(\exp(x_d^\top \lambda_1), \ldots, \exp(x_d^\top \lambda_K)\bigr),
 
-    topics and words as in `make_lda`.
+    Topics and words are drawn as in `make_lda`.
 
     Parameters
     ----------
     n_samples, n_features, n_components, n_metadata : int
-        Numbers of documents, words, topics and columns of metadata. Columns alternate between standardised normal
-        numbers and fair coins (0 or 1).
+        Numbers of documents, words, topics and columns of metadata. Columns of metadata alternate between standardised
+        normal variables and 0 or 1 with equal probability.
     document_length : float or array-like of shape (n_samples,), default=60
         As in `make_lda`.
     doc_topic_prior, intercept_prior_scale : float
-        a and :math:`s_0`.
+        The median a of the Dirichlet parameters where all metadata are 0, and the standard deviation :math:`s_0` of the
+        intercepts.
     metadata_prior_scale : float, default=1
-        s.
+        Standard deviation s of the coefficients of metadata.
     topic_word_prior : float or array-like of shape (n_features,), default=0.1
         As in `make_lda`.
     random_state : None, int, RandomState, Generator or SeedSequence, default=None
+        Seed. An int or a SeedSequence gives the same data in each call.
 
     Returns
     -------
     data : sklearn.utils.Bunch
-        As from `make_lda`, with ``metadata`` : ndarray (n_samples, n_metadata), and ``coef`` : ndarray (n_components,
-        n_metadata + 1), the true coefficients, intercept first.
+        ``data``, ``counts``, ``components``, ``doc_topics``, ``feature_names`` and ``DESCR`` as from `make_lda`.
+        ``metadata`` : ndarray (n_samples, n_metadata). ``coef`` : ndarray (n_components, n_metadata + 1), the true
+        coefficients, intercept first.
 
     References
     ----------
@@ -211,38 +215,40 @@ def make_gamma_process(
     topic_word_prior: float | ArrayLike = 0.1,
     random_state: Seed = None,
 ) -> Bunch:
-    r"""Documents drawn from Poisson factor analysis with the weights of a gamma process, with the truth.
+    r"""Draw documents from Poisson factor analysis with the weights of a gamma process.
 
     .. math:: r_k = E_k e^{-T_k}, \quad \theta_{nk} \sim \mathrm{Gamma}\Bigl(r_k, \frac{p_n}{1 - p_n}\Bigr), \quad
               x_{nv} \sim \mathrm{Poisson}\Bigl(\sum_k \theta_{nk} \phi_{kv}\Bigr),
 
-    with :math:`E_k \sim \mathrm{Exp}(c)`, in each round r = 1, 2, ... a Poisson(1) number of :math:`T_k \sim
-    \mathrm{Gamma}(r, \alpha)`, :math:`\phi_k \sim \mathrm{Dir}(\beta)` and :math:`p_n \sim \mathrm{Beta}(a_0,
-    b_0)`.
-    Rounds end when the remaining ones hold less than :math:`10^{-9}` of the mass.
+    where :math:`E_k \sim \mathrm{Exp}(c)`, :math:`\phi_k \sim \mathrm{Dir}(\beta)` and :math:`p_n \sim
+    \mathrm{Beta}(a_0, b_0)`. In each round r = 1, 2, ..., the number of topics is Poisson(1) distributed, and these
+    topics have :math:`T_k \sim \mathrm{Gamma}(r, \alpha)`. Rounds end when the remaining ones contain less than
+    :math:`10^{-9}` of the expected mass.
 
     Parameters
     ----------
     n_samples, n_features : int
         Numbers of documents and words.
     concentration : float, default=5
-        Mass alpha of the process.
+        Concentration alpha of the process.
     rate : float, default=5
-        c.
+        Rate c of the process.
     weights : array-like of shape (n_components,) or None, default=None
-        The weights themselves, instead of a draw from the process.
+        Weights of the topics. None: drawn from the process.
     scale_prior : tuple of two float, default=(400.0, 5.0)
-        a0 and b0. The mean length of a document is a0 / (b0 - 1) times the sum of the weights.
+        Parameters a0 and b0. The mean length of a document is a0 / (b0 - 1) times the sum of the weights.
     topic_word_prior : float or array-like of shape (n_features,), default=0.1
-        beta.
+        Dirichlet parameter beta of the word probabilities of topics.
     random_state : None, int, RandomState, Generator or SeedSequence, default=None
+        Seed. An int or a SeedSequence gives the same data in each call.
 
     Returns
     -------
     data : sklearn.utils.Bunch
         ``data`` (also as ``counts``) : csr_matrix of int64, shape (n_samples, n_features).
-        ``weights`` : ndarray (n_components,), the largest first. ``components`` : ndarray (n_components, n_features).
-        ``activities`` : ndarray (n_samples, n_components). ``DESCR`` : str.
+        ``weights`` : ndarray (n_components,), the true weights, the largest first.
+        ``components`` : ndarray (n_components, n_features), the true topics; rows sum to 1.
+        ``activities`` : ndarray (n_samples, n_components), the true :math:`\theta`. ``DESCR`` : str.
 
     References
     ----------
@@ -281,7 +287,7 @@ def make_gamma_process(
 
 
 def _gamma_process(rng, concentration, rate):
-    """Atoms of a gamma process, drawn by rounds; at least one."""
+    """Draw the weights of the atoms of a gamma process, round by round; at least one atom."""
     for name, value in (("concentration", concentration), ("rate", rate)):
         if not 0 < value < np.inf:
             raise ValueError(f"{name}={value} must be a positive number.")

@@ -10,15 +10,15 @@ class Facts:
     Parameters
     ----------
     title, source, terms, recipe : str
-        Content; source; licence; how texts became counts.
+        Content, source and licence of the data set, and how its texts were converted to counts.
     target : str, default=None
-        Column of the metadata that is the label.
+        Column of the metadata that contains the labels.
     split : str, default=None
-        Column of the metadata that names the split, with values that begin with "train" and "test" in any case.
+        Column of the metadata that contains the split, with the values "train" and "test" in upper or lower case.
     parts : tuple of str, default=()
-        Parts of the set, in files ``counts_<part>.npz`` and so on.
+        Parts of the data set, which are in separate files ``counts_<part>.npz`` and so on.
     files : tuple of str
-        The files that must be there.
+        Names of the required files.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""From texts to counts: words of any language, and the recipe of this package's English text corpora."""
+"""Conversion of texts to counts, for any language and as in this package's English text corpora."""
 
 import re
 import unicodedata
@@ -22,10 +22,12 @@ def normalize_text(text: str) -> str:
     Parameters
     ----------
     text : str
+        The original text.
 
     Returns
     -------
     str
+        The normalised text.
     """
     if not text.isascii():
         decomposed = unicodedata.normalize("NFKD", text)
@@ -33,46 +35,46 @@ def normalize_text(text: str) -> str:
     return _CLITICS.sub(" ", text.lower())
 
 
-# Scripts that put no space between words, so that a run of their letters is no word: Thai, Lao, Burmese, Khmer, Chinese
-# and Japanese.
+# Scripts without spaces between words, in which a run of letters is not a word: Thai, Lao, Burmese, Khmer, Chinese and
+# Japanese.
 _NO_SPACES = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u312f"
     "\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua9e0-\ua9ff\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
-_HANGUL = "\uac00-\ud7a3"  # a sign is a syllable
-_JOINERS = "\u200c\u200d"  # within words of Persian and of Indian languages
-_MEASURED = 200_000  # letters by which texts are recognised
+_HANGUL = "\uac00-\ud7a3"  # each character is a syllable
+_JOINERS = "\u200c\u200d"  # occur within words of Persian and of Indian languages
+_MEASURED = 200_000  # number of letters from which `WordVectorizer` computes the share in words
 
 
 @cache
 def _word():
-    """A compiled expression for words: runs of three letters or more with their marks, or of two Korean syllables."""
-    # ``re`` has no class of combining marks, without which words of Hindi and others fall apart.
+    """Regular expression for words: at least three letters with their marks, or at least two Korean syllables."""
+    # ``re`` has no class of combining marks, which occur within words of Hindi and other languages.
     marks = "".join(chr(c) for c in range(0x300, 0x20000) if unicodedata.category(chr(c)) in ("Mn", "Mc"))
     letter = rf"(?![{_NO_SPACES}])[^\W\d_]"
     return re.compile(rf"[{_HANGUL}]{{2,}}|{letter}(?:{letter}|[{marks}{_JOINERS}]){{2,}}")
 
 
 def words_of_text(text: str) -> list[str]:
-    """Words of a text in any language that separates words."""
+    """Words of a text in any language with separators between words."""
     return (_ASCII_WORD if text.isascii() else _word()).findall(text)
 
 
 def normalize_unicode(text: str) -> str:
-    """Convert to lower case and to composed characters, and strip English clitics; accents stay."""
+    """Convert to lower case and to composed characters, and strip English clitics; accents are kept."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).replace("\u2019", "'").replace("\u00ad", "")
     return _CLITICS.sub(" ", text.lower())
 
 
 class WordVectorizer(CountVectorizer):
-    """A `CountVectorizer` that warns if most letters of the texts that it is fitted to belong to no word."""
+    """A `CountVectorizer` whose ``fit`` warns if most letters of the texts belong to no word."""
 
     def fit_transform(self, raw_documents: Iterable[str], y: Any = None) -> Any:
         """As for `CountVectorizer`."""
         if self.tokenizer not in (None, words_of_text) or self.analyzer != "word" or isinstance(raw_documents, str):
             return super().fit_transform(raw_documents, y)
-        measured = np.zeros(2)  # letters in words, and in all
+        measured = np.zeros(2)  # numbers of letters in words, and in total
         try:
             return super().fit_transform(self._measuring(raw_documents, measured), y)
         finally:
@@ -112,24 +114,24 @@ def make_count_vectorizer(
     Parameters
     ----------
     min_df : int or float, default=1
-        Words in fewer documents are dropped.
+        Drop words in fewer documents (a share, if a float).
     max_df : int or float, default=0.5
-        Words in more documents (as a share, if a float) are dropped.
+        Drop words in more documents (a share, if a float).
     vocabulary : sequence of str, default=None
-        Count these words and no others.
+        Count only these words.
     stop_words : "english", iterable of str or None, default="english"
-        Words to leave out. For other languages than English, pass a list.
+        Words to leave out. Pass a list for languages other than English.
     ascii_only : bool, default=False
-        Use the recipe of this package's English text corpora: fold accents, so that "naïve" becomes "naive", and take
-        runs of the letters a to z only.
+        Whether to tokenise as in this package's English text corpora: accents are folded, so that "naïve" becomes
+        "naive", and tokens consist of the letters a to z.
     **params
-        Other parameters of `sklearn.feature_extraction.text.CountVectorizer`, such as ``tokenizer`` for languages that
-        put no space between words.
+        Other parameters of `sklearn.feature_extraction.text.CountVectorizer`, such as ``tokenizer`` for languages
+        without spaces between words.
 
     Returns
     -------
     sklearn.feature_extraction.text.CountVectorizer
-        Not fitted. Can be pickled. ``fit`` warns if most letters of the texts belong to no token.
+        Unfitted vectorizer, which can be pickled. Its ``fit`` warns if most letters of the texts belong to no token.
 
     Examples
     --------
@@ -164,12 +166,12 @@ def make_count_vectorizer(
 
 
 def _prepared(stop_words, preprocessor):
-    """Stop words as they look in a text that was preprocessed, in a list."""
+    """Sorted list of the stop words and their forms in a preprocessed text."""
     return sorted({token for word in stop_words for token in (word, *preprocessor(word).split())})
 
 
 def document_frequency_mask(counts, min_df, max_df):
-    """Which columns ``CountVectorizer`` would keep: ndarray of bool, shape (n_features,)."""
+    """Mask (n_features,) of the columns that ``CountVectorizer`` with these limits would keep."""
     n_docs = counts.shape[0]
     frequency = np.bincount(sparse.csr_array(counts).indices, minlength=counts.shape[1])
     low = min_df if isinstance(min_df, (int, np.integer)) else min_df * n_docs

@@ -1,14 +1,14 @@
-"""Base class of displays with panels, and what displays share: colours, checks, and matplotlib, imported on use."""
+"""Base class of displays with panels, and helpers that displays share, such as colours and checks."""
 
 import numpy as np
 
 INK, BAR, WHISKER = "#333333", "#8fb8d8", "#1f4e79"
 GREY, FAINT, GRID = "#666666", "#bbbbbb", "#e6e6e6"
-LONGEST, LONGEST_NAME = 18, 28  # letters of a word, and of a topic's name
+LONGEST, LONGEST_NAME = 18, 28  # largest number of characters shown of a word, and of a topic's name
 
 
 def pyplot(whom):
-    """matplotlib's pyplot; raises an error that names the display that needs it."""
+    """Import and return matplotlib's pyplot; raises an error that names the display that needs it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -19,19 +19,19 @@ def pyplot(whom):
 
 
 def shortened(word, longest=LONGEST):
-    """A word of at most ``longest`` letters, an ellipsis among them, in which dollar signs are not mathematics."""
+    """Shorten a word to ``longest`` characters, including an ellipsis, and escape dollar signs for matplotlib."""
     word = word if len(word) <= longest else word[: longest - 1] + "…"
     return word.replace("$", r"\$")
 
 
 def check_interval(interval):
-    """Raise if there is no interval to show; the tables that displays read may do without."""
+    """Raise if ``interval`` is None, which tables allow but displays do not."""
     if interval is None:
         raise ValueError("interval=None; a display shows intervals, for example interval=0.9.")
 
 
 def indices(name, given, n):
-    """The ``given`` indices of ``n`` topics or clusters as an array; raises if they are not that."""
+    """Convert ``given`` to an array of indices of ``n`` topics or clusters; raises if they are not valid."""
     given = np.atleast_1d(np.asarray(given))
     if given.ndim != 1 or not given.size or given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= n:
         raise ValueError(f"{name}={given.tolist()} must be indices of {name}, from 0 to {n - 1}.")
@@ -39,19 +39,22 @@ def indices(name, given, n):
 
 
 def topic_title(topic, label):
-    """A topic's number and its label, of which there may be none, or which may begin with the number."""
-    if label and label.startswith(f"{topic}_"):  # the name of a topic that was not given one
+    """Title of a topic's panel: its number, and its label if it has one."""
+    if label and label.startswith(f"{topic}_"):  # default names already begin with the number
         return label
     return f"topic {topic}" + (f": {label}" if label else "")
 
 
 def whiskers(mean, low, high):
-    """Lengths of an interval to both sides of the mean, (2, n), which may lie outside if the draws have two modes."""
+    """Lengths of error bars below and above the mean, (2, n); 0 where the mean lies outside of the interval.
+
+    A mean can lie outside of its interval, for example if the draws have two modes.
+    """
     return np.maximum([mean - low, high - mean], 0.0)
 
 
 def style_panel(panel, *, spines, grid="both"):
-    """Put a light grid behind what a panel shows, and leave it only these spines."""
+    """Draw a light grid behind the contents of a panel, and hide all spines but the given ones."""
     panel.grid(axis=grid, color=GRID, linewidth=0.8, zorder=0)
     panel.set_axisbelow(True)
     for side, spine in panel.spines.items():
@@ -60,23 +63,23 @@ def style_panel(panel, *, spines, grid="both"):
 
 
 class Panels:
-    """Base of displays with a panel for each topic or cluster."""
+    """Base class of displays with one panel for each topic or cluster."""
 
     def _make_panels(self, n, of, *, ax=None, figure=None, n_columns, size, **shared):
-        """Set ``axes_``, with an Axes for each panel, and ``figure_``.
+        """Create the panels if necessary, and set ``axes_``, with an Axes for each panel, and ``figure_``.
 
         Parameters
         ----------
         n : int
-            Panels.
+            Number of panels.
         of : str
-            What they show.
+            Plural noun for the contents of the panels, for messages.
         ax, figure
-            As given to ``plot``.
+            The arguments of ``plot``.
         n_columns : int
-            Panels in a row.
+            Number of panels in a row.
         size : callable
-            Function from the numbers of rows and columns to the width and height of a new figure, in inches.
+            ``size(n_rows, n_columns)`` returns the width and height of a new figure, in inches.
         **shared
             Arguments of ``Figure.subplots``.
         """

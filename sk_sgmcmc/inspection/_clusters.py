@@ -1,4 +1,4 @@
-"""Clusters of rows as pictures: what marks each, and which rows are together."""
+"""Plots of clusters of rows: their profiles, and the probability that pairs of rows share a cluster."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from ._base import (
     whiskers,
 )
 
-_LEAST_WEIGHT, _MOST_CLUSTERS, _MOST_ENTRIES = 0.01, 8, 40  # shown by default
-_LINE = 0.19  # inches for a line of the small type
+_LEAST_WEIGHT, _MOST_CLUSTERS, _MOST_ENTRIES = 0.01, 8, 40  # limits on the clusters and entries shown by default
+_LINE = 0.19  # height of a line of small text, in inches
 
 
 def _check_clusters(estimator, who, method):
@@ -41,9 +41,9 @@ def _check_clusters(estimator, who, method):
 
 @keyword_parameters
 class ProfileDisplay(Panels):
-    """The probabilities that mark each cluster, with their credible intervals; one panel per cluster.
+    """The probabilities of features in each cluster, with credible intervals; one panel per cluster.
 
-    A dot is a posterior mean, a line its interval, and a grey mark the probability in all rows. Usually created by
+    A dot is a posterior mean, a line its interval, and a grey mark the probability in all rows of X. Usually created by
     `from_estimator`.
 
     Parameters
@@ -51,13 +51,13 @@ class ProfileDisplay(Panels):
     clusters : ndarray of shape (n_shown,)
         Indices of the clusters shown.
     weights : ndarray of shape (n_shown,)
-        Their weights.
+        Weights of these clusters.
     features, levels : ndarray of str, shape (n_entries,)
-        Names of the rows; levels are empty where features have none.
+        Names of the entries shown; levels are empty if features have none.
     probability, low, high : ndarray of shape (n_shown, n_entries)
         Posterior means, and ends of the credible intervals.
     overall : ndarray of shape (n_entries,)
-        Probabilities in all rows.
+        Probabilities in all rows of X.
     interval : float
         Mass of the intervals.
 
@@ -68,7 +68,7 @@ class ProfileDisplay(Panels):
 
     See Also
     --------
-    CoClusteringDisplay : How certain it is which rows are together.
+    CoClusteringDisplay : Probability that pairs of rows share a cluster.
 
     Examples
     --------
@@ -110,16 +110,16 @@ class ProfileDisplay(Panels):
         ----------
         estimator : fitted DPCategoricalMixture
         clusters : sequence of int, default=None
-            Which clusters, in this order. None shows those of weight 0.01 or more, at most 8.
+            Indices of the clusters to show, in this order. None: clusters of weight 0.01 or more, at most 8.
         features : sequence, default=None
-            Names of columns, or their indices where they have no names, in this order. None shows all if that takes
-            at most 40 rows, else the ones in which the clusters differ most from all rows.
+            Names of columns, or their indices if they have no names, in this order. None: all if they have at most 40
+            entries, else the features in which the clusters differ most from all rows of X.
         interval : float, default=0.9
             Mass of the credible intervals.
         ax : sequence of matplotlib Axes, default=None
-            One for each cluster; None makes a figure.
+            One Axes for each cluster. None: a new figure.
         figure : matplotlib Figure or SubFigure, default=None
-            Where to put the panels.
+            Figure in which to create the panels.
 
         Returns
         -------
@@ -155,9 +155,9 @@ class ProfileDisplay(Panels):
         Parameters
         ----------
         ax : sequence of matplotlib Axes, default=None
-            One for each cluster; None makes a figure.
+            One Axes for each cluster. None: a new figure.
         figure : matplotlib Figure or SubFigure, default=None
-            Where to put the panels.
+            Figure in which to create the panels.
 
         Returns
         -------
@@ -185,7 +185,7 @@ class ProfileDisplay(Panels):
         return self
 
     def _rows(self):
-        """Label and place of each entry; features with levels stand apart."""
+        """Label and vertical position of each entry, with a gap between features that have levels."""
         if (self.levels == "").all():
             return [shortened(name) for name in self.features], np.arange(self.features.size, dtype=float)
         starts = np.concatenate([[True], self.features[1:] != self.features[:-1]])
@@ -212,7 +212,10 @@ class ProfileDisplay(Panels):
 
 
 def _entries(feature, chosen, apart):
-    """Indices of the entries shown: all of the chosen features, or of those whose probabilities lie most ``apart``."""
+    """Indices of the entries to show: those of the ``chosen`` features, else of the features that differ most.
+
+    ``apart`` is the difference between the clusters and all rows, for each entry.
+    """
     names = list(dict.fromkeys(feature.tolist()))
     if chosen is None:
         if feature.size <= _MOST_ENTRIES:
@@ -234,19 +237,20 @@ def _entries(feature, chosen, apart):
 
 @keyword_parameters
 class CoClusteringDisplay:
-    """How certain it is which rows are together: a heat map of the probability that pairs share a component.
+    """Heat map of the probability that pairs of rows share a component.
 
-    Rows are ordered by their cluster and, within it, such that rows that are often together are neighbours. A clear
-    cluster is a dark square; an uncertain one blurs into its neighbours. Usually created by `from_estimator`.
+    Rows are ordered by cluster. Within a cluster, rows that often share a component are next to each other. A
+    well-separated cluster is a dark square; an uncertain one blurs into its neighbours. Usually created by
+    `from_estimator`.
 
     Parameters
     ----------
     together : ndarray of shape (n_shown, n_shown)
-        Probability that two rows are in one component, in the order drawn.
+        Probability that two rows are in the same component, in plotting order.
     labels : ndarray of shape (n_shown,)
-        The cluster of each, in the order drawn.
+        The cluster of each row, in plotting order.
     rows : ndarray of shape (n_shown,)
-        Their indices in X.
+        Index in X of each row, in plotting order.
 
     Attributes
     ----------
@@ -256,7 +260,7 @@ class CoClusteringDisplay:
 
     See Also
     --------
-    ProfileDisplay : What marks each cluster.
+    ProfileDisplay : Probabilities of features in each cluster.
 
     Examples
     --------
@@ -285,9 +289,9 @@ class CoClusteringDisplay:
         X : array-like, sparse or DataFrame of shape (n_samples, n_features)
             Rows, as for ``predict``.
         n_rows : int, default=1000
-            If X has more rows, so many are shown, evenly spaced.
+            Largest number of rows to show. If X has more, they are evenly spaced.
         ax : matplotlib Axes, default=None
-            None makes a figure.
+            None: a new figure.
 
         Returns
         -------
@@ -309,7 +313,7 @@ class CoClusteringDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None makes a figure.
+            None: a new figure.
 
         Returns
         -------
@@ -321,7 +325,7 @@ class CoClusteringDisplay:
         n = self.labels.size
         ends = np.flatnonzero(np.diff(self.labels)) + 1
         edges = np.concatenate([[0], ends, [n]])
-        # Clusters too thin for a number or a line of their own have none.
+        # Very small clusters have no room for a number or separating lines.
         size = np.diff(edges)
         for i, end in enumerate(ends):
             if min(size[i], size[i + 1]) >= 0.01 * n:
@@ -353,7 +357,7 @@ def _taken(X, rows):
 
 
 def _order(together, labels):
-    """Rows by cluster; within one, those often together are neighbours."""
+    """Plotting order of the rows: by cluster, and within it by hierarchical clustering of ``together``."""
     order = []
     for label in np.unique(labels):
         own = np.flatnonzero(labels == label)

@@ -1,4 +1,4 @@
-"""Displays in the manner of scikit-learn: `from_estimator` computes, `plot` draws; both may be called repeatedly."""
+"""Displays of top words and of held-out scores, with the interface of scikit-learn's displays."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ._similarity import given_names
 
 @keyword_parameters
 class TopicWordsDisplay(Panels):
-    """The most probable words of topics, with their credible intervals; one small panel per topic.
+    """The most probable words of topics, with credible intervals; one panel per topic.
 
     Usually created by `from_estimator`.
 
@@ -41,15 +41,15 @@ class TopicWordsDisplay(Panels):
     topics : ndarray of shape (n_topics,)
         Indices of the topics shown.
     words : ndarray of str, shape (n_topics, n_words)
-        Most probable first.
+        Top words of each topic, the most probable first.
     probability : ndarray of shape (n_topics, n_words)
-        Posterior means.
+        Posterior means of their probabilities.
     low, high : ndarray of shape (n_topics, n_words)
         Ends of the credible intervals.
     interval : float
-        Their mass.
+        Mass of the credible intervals.
     labels : list of str or None, default=None
-        Names of the topics, beside their indices in the titles.
+        Names of the topics, which follow their indices in the titles.
 
     Attributes
     ----------
@@ -89,25 +89,25 @@ class TopicWordsDisplay(Panels):
         figure: FigureLike | None = None,
         n_columns: int | None = None,
     ) -> Self:
-        """Plot the topics of a fitted topic model; titles hold names that were given by ``topic_names_``.
+        """Plot the topics of a fitted topic model; titles contain the names that you set as ``topic_names_``.
 
         Parameters
         ----------
         estimator : fitted topic model
         n_words : int, default=8
-            Words for each topic.
+            Number of words of each topic.
         topics : sequence of int, default=None
-            Which topics, in this order; None shows all.
+            Indices of the topics to show, in this order. None: all.
         interval : float, default=0.9
             Mass of the credible intervals.
         feature_names : array-like of str, default=None
-            Names of the columns; None takes ``feature_names_in_``, or the indices of the columns.
+            Names of the columns. None: ``feature_names_in_``, or the indices of the columns.
         ax : matplotlib Axes or sequence of Axes, default=None
-            One for each topic; None makes a figure.
+            One Axes for each topic. None: a new figure.
         figure : matplotlib Figure or SubFigure, default=None
-            Where to put the panels.
+            Figure in which to create the panels.
         n_columns : int, default=None
-            Panels in a row; None takes at most 5.
+            Number of panels in a row. None: at most 5.
 
         Returns
         -------
@@ -141,11 +141,11 @@ class TopicWordsDisplay(Panels):
         Parameters
         ----------
         ax : matplotlib Axes or sequence of Axes, default=None
-            One for each topic; None makes a figure.
+            One Axes for each topic. None: a new figure.
         figure : matplotlib Figure or SubFigure, default=None
-            Where to put the panels.
+            Figure in which to create the panels.
         n_columns : int, default=None
-            Panels in a row; None takes at most 5.
+            Number of panels in a row. None: at most 5.
 
         Returns
         -------
@@ -176,7 +176,7 @@ class TopicWordsDisplay(Panels):
         return topic_title(self.topics[i], None if self.labels is None else self.labels[i])
 
     def _size(self, n_rows, n_columns):
-        # Words and titles take the width that they need, the bars the rest.
+        # Estimated widths of words and titles in inches, plus at least 1.5 inches for the bars.
         of_words = 0.075 * min(LONGEST, max(len(word) for word in self.words.ravel()))
         of_title = 0.1 * max(len(self._title(i)) for i in range(len(self.topics)))
         width = of_words + max(1.5, of_title)
@@ -185,14 +185,14 @@ class TopicWordsDisplay(Panels):
 
 @keyword_parameters
 class TraceDisplay:
-    """The held-out score during the fit, over seconds or steps.
+    """The held-out score during ``fit``, against seconds or steps.
 
     Usually created by `from_estimator`.
 
     Parameters
     ----------
     trace : dict
-        Lists ``step``, ``seconds`` and ``score``, as `HeldOutScore` stores them in ``trace_``.
+        Lists ``step``, ``seconds`` and ``score``: the ``trace_`` that `HeldOutScore` sets.
     n_burn : int or None, default=None
         Last step of burn-in, which is shaded.
 
@@ -232,11 +232,11 @@ class TraceDisplay:
         ----------
         estimator : fitted estimator
         x : {"seconds", "step"}, default="seconds"
-            The horizontal axis.
+            Quantity on the horizontal axis.
         ax : matplotlib Axes, default=None
-            None makes a figure. Pass the same Axes for several estimators to compare them.
+            None: a new figure. Pass the same Axes for several estimators to compare them.
         name : str, default=None
-            Label of the line; None is the class and the sampler.
+            Label of the line. None: the names of the class and the sampler.
 
         Returns
         -------
@@ -261,9 +261,9 @@ class TraceDisplay:
         Parameters
         ----------
         x : {"seconds", "step"}, default="seconds"
-            The horizontal axis.
+            Quantity on the horizontal axis.
         ax : matplotlib Axes, default=None
-            None makes a figure.
+            None: a new figure.
         name : str, default=None
             Label of the line.
 

@@ -1,4 +1,4 @@
-"""Topics over time, and the documents that show best what a topic is about."""
+"""Displays of topics over time, and of the documents with the largest proportion of a topic."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..utils.blocks import CountsLike
 from ._base import BAR, FAINT, GREY, INK, WHISKER, Panels, check_interval, shortened, style_panel, topic_title, whiskers
 from ._similarity import check_topics, topic_labels
 
-_MOST_TOPICS, _FEW_TOPICS = 12, 3  # shown unless others are asked for: over time, and with their documents
-_WIDTH, _LINES = 92, 3  # letters in a line, and lines, of a document that is shown
+_MOST_TOPICS, _FEW_TOPICS = 12, 3  # number of topics shown by default: over time, and with their documents
+_WIDTH, _LINES = 92, 3  # largest number of characters in a line, and of lines, shown of a document
 
 
 def _largest(shares, topics, n):
-    """The n most prevalent of some topics."""
+    """The n most prevalent of the given topics."""
     return topics[np.argsort(-shares[topics], kind="stable")[:n]]
 
 
@@ -32,7 +32,7 @@ def _set_title(panel, topic, label):
 
 @keyword_parameters
 class TopicsOverTimeDisplay(Panels):
-    """How prevalent topics are at different times, with credible intervals; one small panel per topic.
+    """Prevalence of topics at different times, with credible intervals; one panel per topic.
 
     Times that are names, such as classes of documents, are drawn as points without a line.
 
@@ -41,14 +41,15 @@ class TopicsOverTimeDisplay(Panels):
     Parameters
     ----------
     times : ndarray of shape (n_times,)
+        Times, or starts of periods, in order.
     topics : ndarray of shape (n_topics,)
         Indices of the topics shown.
     labels : list of str
-        Their top words, or names.
+        Names or top words of the topics.
     share, low, high : ndarray of shape (n_topics, n_times)
         Mean proportions in the documents of each time, and the ends of their credible intervals.
     interval : float
-        Their mass.
+        Mass of the credible intervals.
 
     Attributes
     ----------
@@ -102,21 +103,21 @@ class TopicsOverTimeDisplay(Panels):
         times : array-like of shape (n_samples,)
             Numbers, dates or ordered labels.
         topics : sequence of int, default=None
-            Which topics, in this order; None shows the most prevalent, at most 12.
+            Indices of the topics to show, in this order. None: the most prevalent, at most 12.
         interval : float, default=0.9
             Mass of the credible intervals.
         n_bins : int or None, default=None
-            Periods of equal length, in place of the different times.
+            Number of periods of equal length into which to group the times. None: each distinct time separately.
         n_words : int, default=2
-            Top words in a title; given ``topic_names_`` take their place.
+            Number of top words in a title. Names that you set as ``topic_names_`` replace them.
         ax : sequence of matplotlib Axes, default=None
-            One for each topic; None makes a figure.
+            One Axes for each topic. None: a new figure.
         figure : matplotlib Figure or SubFigure, default=None
-            Where to put the panels.
+            Figure in which to create the panels.
         n_columns : int, default=None
-            Panels in a row; None takes at most 4.
+            Number of panels in a row. None: at most 4.
         **params
-            What ``topics_over_time`` takes besides, such as ``metadata``.
+            Further arguments of ``topics_over_time``, such as ``metadata``.
 
         Returns
         -------
@@ -146,11 +147,11 @@ class TopicsOverTimeDisplay(Panels):
         Parameters
         ----------
         ax : sequence of matplotlib Axes, default=None
-            One for each topic; None makes a figure.
+            One Axes for each topic. None: a new figure.
         figure : matplotlib Figure or SubFigure, default=None
-            Where to put the panels.
+            Figure in which to create the panels.
         n_columns : int, default=None
-            Panels in a row; None takes at most 4.
+            Number of panels in a row. None: at most 4.
 
         Returns
         -------
@@ -160,7 +161,7 @@ class TopicsOverTimeDisplay(Panels):
         named, crowded = self._named()
         x = np.arange(self.times.size) if named else self.times
         for i, panel in enumerate(self.axes_):
-            if named:  # classes, between which there is nothing
+            if named:  # a line between names would have no meaning
                 sides = whiskers(self.share[i], self.low[i], self.high[i])
                 panel.errorbar(x, self.share[i], yerr=sides, fmt="o", color=WHISKER, ecolor=BAR, markersize=4,
                                elinewidth=2.2)  # fmt: skip
@@ -191,7 +192,7 @@ class TopicsOverTimeDisplay(Panels):
         return self
 
     def _named(self):
-        """Whether times are names, and whether there are too many to stand side by side."""
+        """Whether times are names, and whether these are too long to fit next to each other."""
         named = self.times.dtype.kind not in "iufM"
         return named, named and sum(len(str(time)) + 2 for time in self.times) > 32
 
@@ -203,7 +204,7 @@ class TopicsOverTimeDisplay(Panels):
 
 @keyword_parameters
 class TopicDocumentsDisplay(Panels):
-    """The documents with the largest proportion of each topic, in their own words; one panel per topic.
+    """The texts of the documents with the largest proportion of each topic; one panel per topic.
 
     A bar is the document's proportion of the topic, with its credible interval. Usually created by `from_estimator`.
 
@@ -212,14 +213,15 @@ class TopicDocumentsDisplay(Panels):
     topics : ndarray of shape (n_topics,)
         Indices of the topics shown.
     labels : list of str
-        Their top words, or names.
+        Names or top words of the topics.
     documents : ndarray of shape (n_topics, n)
-        Rows of X, the largest proportion first.
+        Indices of the documents in X, the largest proportion first.
     texts : ndarray of str, shape (n_topics, n)
+        Texts of the documents.
     proportion, low, high : ndarray of shape (n_topics, n)
         Means over draws, and ends of the credible intervals.
     interval : float
-        Their mass.
+        Mass of the credible intervals.
 
     Attributes
     ----------
@@ -262,7 +264,7 @@ class TopicDocumentsDisplay(Panels):
         figure: FigureLike | None = None,
         **params: Any,
     ) -> Self:
-        """Plot documents of the topics of a fitted topic model.
+        """Plot the documents with the largest proportion of each topic.
 
         Parameters
         ----------
@@ -272,19 +274,19 @@ class TopicDocumentsDisplay(Panels):
         texts : array-like of str, shape (n_samples,)
             The documents.
         topics : sequence of int, default=None
-            Which topics, in this order; None shows the three with the largest mean proportion.
+            Indices of the topics to show, in this order. None: the three with the largest mean proportion.
         n : int, default=3
-            Documents for each topic.
+            Number of documents of each topic.
         interval : float, default=0.9
             Mass of the credible intervals.
         n_words : int, default=4
-            Top words in a title; given ``topic_names_`` take their place.
+            Number of top words in a title. Names that you set as ``topic_names_`` replace them.
         ax : sequence of matplotlib Axes, default=None
-            One for each topic; None makes a figure.
+            One Axes for each topic. None: a new figure.
         figure : matplotlib Figure or SubFigure, default=None
-            Where to put the panels.
+            Figure in which to create the panels.
         **params
-            What ``representative_docs`` takes besides, such as ``metadata``.
+            Further arguments of ``representative_docs``, such as ``metadata``.
 
         Returns
         -------
@@ -319,9 +321,9 @@ class TopicDocumentsDisplay(Panels):
         Parameters
         ----------
         ax : sequence of matplotlib Axes, default=None
-            One for each topic; None makes a figure.
+            One Axes for each topic. None: a new figure.
         figure : matplotlib Figure or SubFigure, default=None
-            Where to put the panels.
+            Figure in which to create the panels.
 
         Returns
         -------
@@ -356,6 +358,6 @@ class TopicDocumentsDisplay(Panels):
 
 
 def _quoted(text):
-    """The beginning of a text, in lines; dollar signs are not mathematics."""
+    """The beginning of a text, wrapped into a few lines, with dollar signs escaped for matplotlib."""
     lines = textwrap.wrap(" ".join(text.split()), _WIDTH, max_lines=_LINES, placeholder=" …")
     return "\n".join(lines).replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""Draws and topics in the forms that other packages read."""
+"""Conversion of draws and topics for ArviZ and pyLDAvis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..utils._tables import aligned
 from ..utils._typing import AnyArray, MatrixLike, Seed
 from ._similarity import topic_positions
 
-# Names of the axes of draws of topic models, and of other estimators; others get ArviZ's own names.
+# Names of the axes of draws of topic models, and of other estimators. ArviZ names all other axes.
 _OF_TOPICS = {
     "components": ["topic", "word"], "doc_topic_prior": ["topic"], "weights": ["topic"], "coef": ["topic", "term"],
 }  # fmt: skip
@@ -31,12 +31,12 @@ _OF_OTHERS = {
 
 def _names(estimator, feature_names):
     n_features = estimator.samples_["components"].shape[-1]
-    if feature_names is None and isinstance(estimator, BaseTopicModel):  # columns of metadata are not words
+    if feature_names is None and isinstance(estimator, BaseTopicModel):  # excludes columns of metadata
         feature_names = estimator._word_names(n_features).astype(str)
     elif feature_names is None:
         given = getattr(estimator, "_feature_names", None)
         feature_names = getattr(estimator, "feature_names_in_", np.empty(0)) if given is None else given
-        # Categories have more cells than columns.
+        # With categorical features, components have an entry for each category and names do not fit.
         feature_names = feature_names if len(feature_names) == n_features else np.arange(n_features).astype(str)
     names = np.asarray(feature_names, dtype=object)
     if names.shape != (n_features,):
@@ -55,7 +55,7 @@ def check_count_model(estimator, who):
 
 
 def _columns(estimator, words, names):
-    """Indices of the requested words; ascending if ``words`` is a number of top words."""
+    """Column indices of the requested ``words``, or None for all; ascending if it is a number of top words."""
     if words is None:
         return None
     if isinstance(words, (int, np.integer)) and not isinstance(words, bool):
@@ -93,39 +93,44 @@ def to_arviz(
     exposure: ArrayLike | None = None,
     random_state: Seed = 0,
 ) -> Any:
-    """Draws for ArviZ, with named axes.
+    """Convert draws to the data structure of ArviZ, with named axes.
 
     Parameters
     ----------
     estimator : fitted estimator, or result of `sk_sgmcmc.sample`
-        With ``samples_``.
+        Object with draws in ``samples_``.
     X : array-like, sparse or DataFrame of shape (n_samples, n_features), default=None
-        Rows for the groups ``log_likelihood`` and ``posterior_predictive``, usually those that were fitted. Not for
-        topic models: the probability of a document integrates over its proportions and is known only approximately;
-        compare them by ``score``.
+        Rows for the groups ``log_likelihood`` and ``posterior_predictive``, usually the rows passed to ``fit``. Topic
+        models do not accept X, since the probability of a document integrates over its proportions and is known only
+        approximately. Compare them by ``score``.
     y : array-like of shape (n_samples,), default=None
-        Labels or responses, where the estimator has them.
+        Labels or responses, if the estimator has them.
     words : int, array-like of str or array-like of int, default=None
-        Which words of topics: the given number of top words of each topic, or names, or indices of columns. None
-        takes all, without copying the draws; most of ArviZ's functions copy them to float64, so choose some where
-        there are thousands.
+        Words of topics to include: a number of top words of each topic, names, or indices of columns. None: all,
+        without copying the draws. Most functions of ArviZ copy draws to float64, so choose some words if there are
+        thousands.
     feature_names : array-like of str, default=None
-        Names of the columns; None takes those given to ``fit``, or the indices of the columns.
+        Names of the columns. None: the names passed to ``fit``, or the indices of the columns.
     exposure : float or array-like of shape (n_samples,), default=None
-        As for `BayesianPoissonRegressor.fit <sk_sgmcmc.BayesianPoissonRegressor>`, where y are counts; None is 1.
+        Exposure of each count in y, as for `BayesianPoissonRegressor.fit <sk_sgmcmc.BayesianPoissonRegressor>`. None:
+        1.
     random_state : None, int, RandomState, Generator or SeedSequence, default=0
         Seed of ``posterior_predictive``.
 
     Returns
     -------
     data : arviz.InferenceData (ArviZ 0.x) or xarray.DataTree (ArviZ 1.x)
-        ``posterior``: all kept draws; topics have the dimensions chain, draw, topic, word, with names as
-        coordinates where words have names. ``sample_stats``: quantities of ``diagnostics_`` that the posterior does not
-        contain, such as the log likelihood, at the steps at which it was recorded, which need not be those of the
-        posterior; not of an estimator that was loaded from a file. Of the draws of `~sk_sgmcmc.samplers.NUTS` by
-        `sk_sgmcmc.sample` also energies, acceptance rates, depths, divergences and step sizes, by ArviZ's names. Given
-        X, and for other than topic models, or where `~sk_sgmcmc.sample` received ``log_likelihood``,
-        ``log_likelihood`` of each row; of linear models and `BayesianGaussian` also
+        ``posterior`` contains all draws. Topics have the dimensions chain, draw, topic and word, with names as
+        coordinates if words have names.
+
+        ``sample_stats`` contains quantities of ``diagnostics_`` that are not part of the posterior, such as the log
+        likelihood. They refer to the steps at which they were recorded, which need not be those of the posterior.
+        Estimators that were loaded from a file do not have them. For `~sk_sgmcmc.samplers.NUTS` with
+        `sk_sgmcmc.sample`, there are also energies, acceptance rates, depths, divergences and step sizes, under ArviZ's
+        names.
+
+        ``log_likelihood`` contains the log likelihood of each row, if X is passed (not for topic models), or if
+        `~sk_sgmcmc.sample` received ``log_likelihood``. For linear models and `BayesianGaussian` there are also
         ``posterior_predictive`` and ``observed_data``.
 
     Examples
@@ -146,7 +151,7 @@ def to_arviz(
         import arviz
     except ImportError as error:
         raise ImportError("to_arviz needs ArviZ, which is not installed; pip install arviz.") from error
-    # All kept draws, of which samples_ may show a part: the log likelihood of rows has as many.
+    # All draws rather than the thinned ``samples_``, since the log likelihood of rows has an entry for each of them.
     posterior = dict(getattr(estimator, "_all_samples", estimator.samples_))
     of_topics = isinstance(estimator, BaseTopicModel)
     dims = _OF_TOPICS if of_topics else {} if isinstance(estimator, Bunch) else _OF_OTHERS
@@ -180,7 +185,7 @@ def to_arviz(
         name = "exposure" if y is None else "y"
         raise ValueError(f"{name} is given without X; give the rows X that it belongs to.")
     used = {name for group in groups.values() for name in group}
-    # A regression has no axis of classes.
+    # A regression has no axis of classes, so drop the leading names of axes that draws lack.
     ndim = {name: np.ndim(values) - 2 for name, values in posterior.items()}
     dims = {name: axes[max(0, len(axes) - ndim.get(name, len(axes))) :] for name, axes in dims.items() if name in used}
     if int(arviz.__version__.split(".")[0]) >= 1:
@@ -189,7 +194,7 @@ def to_arviz(
 
 
 def _topic_names(estimator, words):
-    """Names of topics where they, or the words, have any; else their indices."""
+    """Coordinates of topics: names that were set, or default names if words have names; else indices."""
     named = estimator._given_topic_names is not None
     if named or all(word.isdecimal() for word in words):
         return estimator.topic_names_ if named else np.arange(len(estimator.components_))
@@ -197,7 +202,7 @@ def _topic_names(estimator, words):
 
 
 def _other_coords(estimator, posterior, feature_names):
-    """Names of classes and features."""
+    """Coordinates of classes and features."""
     coords = {}
     width = getattr(estimator, "n_features_in_", None)
     if width is not None and {"coef", "mean", "means"} & set(posterior):
@@ -217,22 +222,22 @@ def _other_coords(estimator, posterior, feature_names):
 
 
 def _sample_stats(estimator, posterior):
-    """Quantities of `diagnostics_` that have one number for each draw."""
+    """Quantities of ``diagnostics_`` that are one number for each draw and not part of the posterior."""
     if isinstance(estimator, Bunch):
         found = {"lp": estimator.get("log_density_"), **estimator.get("sample_stats_", {})}
-        shape = next(iter(posterior.values())).shape[:2]  # other samplers have log densities at some draws only
+        shape = next(iter(posterior.values())).shape[:2]  # samplers other than NUTS record log densities at few draws
         return {name: value for name, value in found.items() if np.shape(value) == shape}
     chains = getattr(estimator, "_chains", None)
     if not chains or getattr(chains[0], "data", None) is None or chains[0].plan.streams:
         return {}
     found = {name: np.asarray(value) for name, value in estimator._monitored(chains).items()}
-    # ArviZ keeps the name log_likelihood for that of each row.
+    # ArviZ reserves the name log_likelihood for the log likelihood of each row.
     found = {
         "mean_log_likelihood" if name == "log_likelihood" else name: value
         for name, value in found.items()
         if value.ndim == 2 and name not in posterior
     }
-    # A group has one number of draws: that of the posterior, unless more was recorded at others.
+    # All arrays of a group must have the same number of draws: take the most frequent, and the posterior's in a tie.
     lengths = [value.shape[1] for value in found.values()]
     n_kept = next(iter(posterior.values())).shape[1]
     n_kept = max(lengths, key=lambda n: (lengths.count(n), n == n_kept), default=n_kept)
@@ -240,7 +245,7 @@ def _sample_stats(estimator, posterior):
 
 
 def _groups_of_rows(estimator, X, y, exposure, random_state):
-    """What a model states about each of the given rows."""
+    """The groups of ArviZ that need rows: log likelihood and, if available, predictive draws and observed data."""
     if isinstance(estimator, Bunch):
         raise ValueError("X is given, but estimator is a result of sample: pass log_likelihood= to sample instead.")
     if not hasattr(estimator, "_log_likelihood_draws"):
@@ -265,25 +270,25 @@ def _groups_of_rows(estimator, X, y, exposure, random_state):
 def to_pyldavis(
     estimator: BaseTopicModel, X: MatrixLike, *, feature_names: Sequence[str] | AnyArray | None = None, **params: Any
 ) -> dict[str, Any]:
-    """Arguments of ``pyLDAvis.prepare``.
+    """Convert a fitted topic model to the arguments of ``pyLDAvis.prepare``.
 
     Parameters
     ----------
     estimator : fitted topic model
     X : array-like or sparse of shape (n_samples, n_features)
-        Counts. Empty documents, and words that occur in none, are left out, since pyLDAvis divides by both totals.
+        Counts. Empty documents, and words that do not occur, are left out, since pyLDAvis divides by their totals.
     feature_names : array-like of str, default=None
-        Names of the columns; None takes ``feature_names_in_``, or the indices of the columns.
+        Names of the columns. None: ``feature_names_in_``, or the indices of the columns.
     **params
-        What ``transform`` takes besides, such as ``metadata``.
+        Further arguments of ``transform``, such as ``metadata``.
 
     Returns
     -------
     arguments : dict
-        For ``pyLDAvis.prepare(**arguments)``: arrays whose rows sum to 1 in float64, lists, one process, the map of
-        `TopicMapDisplay` (by Jensen-Shannon distances), and ``sort_topics=False``, which keeps our order. pyLDAvis
-        counts from 1: its topic 1 is our topic 0. (Its ``start_index=0`` is no remedy: its page then gives circles the
-        sizes of their neighbours.)
+        Arguments for ``pyLDAvis.prepare(**arguments)``. Rows of distributions sum to 1 in float64. Positions are those
+        of `TopicMapDisplay` with Jensen-Shannon distances. ``sort_topics=False`` keeps the order of the topics, but
+        pyLDAvis counts from 1, so its topic 1 is topic 0 of the estimator. Do not pass ``start_index=0``: its page then
+        shows wrong sizes of circles.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The results of a search for the number of topics, as a picture."""
+"""Plot of the results of a search for the number of topics."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _PANELS = (("score", "held-out score"), ("coherence", "coherence"), ("exclusivit
 
 @positional_parameters
 class NumberOfTopicsDisplay(Panels):
-    """Held-out score, coherence, exclusivity and stability by the number of topics.
+    """Held-out score, coherence, exclusivity and stability against the number of topics.
 
     Usually created by `from_search`.
 
     Parameters
     ----------
     table : DataFrame or Bunch
-        As `search_n_components <sk_sgmcmc.model_selection.search_n_components>` returns it.
+        Result of `search_n_components <sk_sgmcmc.model_selection.search_n_components>`.
 
     Attributes
     ----------
@@ -45,14 +45,14 @@ class NumberOfTopicsDisplay(Panels):
 
     @classmethod
     def from_search(cls, table: Table, *, ax: Axes | None = None) -> Self:
-        """Draw the results of a search.
+        """Plot the results of a search.
 
         Parameters
         ----------
         table : DataFrame or Bunch
-            As `search_n_components <sk_sgmcmc.model_selection.search_n_components>` returns it.
+            Result of `search_n_components <sk_sgmcmc.model_selection.search_n_components>`.
         ax : sequence of four matplotlib Axes, default=None
-            None makes a figure.
+            None: a new figure.
 
         Returns
         -------
@@ -71,7 +71,7 @@ class NumberOfTopicsDisplay(Panels):
         Parameters
         ----------
         ax : sequence of four matplotlib Axes, default=None
-            None makes a figure.
+            None: a new figure.
 
         Returns
         -------
@@ -85,7 +85,8 @@ class NumberOfTopicsDisplay(Panels):
             value = np.asarray(self.table[name], dtype=float)
             panel.plot(numbers[order], value[order], "o-", color=WHISKER, markersize=4, linewidth=1.4)
             if name == "score":
-                # Of the difference from the best: documents differ from each other more than models do.
+                # The band is for the difference from the best score, whose error is much smaller than the score's own,
+                # since documents differ more than models do.
                 error = 2.0 * np.asarray(self.table["difference_error"], dtype=float)
                 panel.fill_between(
                     numbers[order], (value - error)[order], (value + error)[order], color=BAR, alpha=0.5, linewidth=0

@@ -1,4 +1,4 @@
-"""The prevalence of topics over a covariate, as a picture."""
+"""Display of the prevalence of topics as a function of a covariate."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ._base import FAINT, GREY, INK, Panels, check_interval, indices, shortened,
 from ._similarity import names_of_content
 
 _COLOURS = "#1f4e79", "#c0504d", "#4f9d69", "#8064a2", "#c79a2b", "#3aa6b9", "#7f7f7f", "#b65fa3"
-_MOST_TOPICS = 6  # shown unless others are asked for
+_MOST_TOPICS = 6  # largest number of topics shown by default
 
 
 @keyword_parameters
 class PrevalenceDisplay(Panels):
-    """Prevalence of topics over a covariate, with credible intervals; one small panel per topic.
+    """Prevalence of topics against a covariate, with credible intervals; one panel per topic.
 
     Usually created by `from_estimator`.
 
@@ -30,26 +30,26 @@ class PrevalenceDisplay(Panels):
     topics : ndarray of shape (n_topics,)
         Indices of the topics shown.
     names : ndarray of str, shape (n_topics,)
-        Their names.
+        Titles of the panels.
     values : ndarray of shape (n_values,)
         Values of the covariate: ascending numbers, or levels.
     groups : list
-        Levels of ``by``; [None] without.
+        Levels of ``by``; [None] if ``by`` is None.
     prevalence : ndarray of shape (n_topics, n_groups, n_values)
-        Posterior means, NaN where a group was not observed.
+        Posterior means; NaN for values at which a group was not observed.
     low, high : ndarray of shape (n_topics, n_groups, n_values)
         Ends of the credible intervals.
     interval : float
-        Their mass.
+        Mass of the credible intervals.
     covariate, by : str
-        Names for the axis and the legend; ``by`` may be None.
+        Titles of the horizontal axis and of the legend; ``by`` may be None.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
     axes_ : ndarray of matplotlib Axes, shape (n_topics,)
     ax_ : matplotlib Axes
-        The first of them.
+        The first panel.
 
     Examples
     --------
@@ -98,30 +98,32 @@ class PrevalenceDisplay(Panels):
         ----------
         estimator : fitted DMRTopicModel
         metadata : str or table
-            The covariate on the horizontal axis, over which prevalence is averaged as in `DMRTopicModel.effects`; or a
-            DataFrame or dict of metadata, whose rows are predicted as they are, over its first column other than
-            ``by``.
+            Name of the covariate on the horizontal axis. At each of its values, prevalence is averaged over documents
+            as in `DMRTopicModel.effects`. Or a DataFrame or dict of metadata: prevalence is then predicted for each
+            row, and the horizontal axis is its first column other than ``by``.
         by : str, default=None
-            A covariate with a line for each of its levels; of numbers with more than two values, for the quartiles.
+            Covariate with a line for each of its levels. If it is numeric with more than two values, there is a line
+            for each quartile.
         at : list of values, default=None
-            Where to compute prevalence. None takes all levels; of numbers ``n_points`` over their range, for each group
-            over the range in which it was observed.
+            Values of the covariate. None: all levels; for a numeric covariate, ``n_points`` over its range, and for
+            each group over the range in which it was observed.
         given : dict, default=None
-            Values at which to hold other covariates.
+            Fixed values of other covariates.
         average_over : table, default=None
-            Metadata of the documents over which to average; None takes the fitted ones.
+            Metadata of the documents over which to average. None: the documents of ``fit``.
         topics : sequence of int, default=None
-            Which topics, in this order; None shows all, or of many the six that vary most.
+            Indices of the topics to show, in this order. None: all, or if there are more than six, the six that vary
+            most.
         interval : float, default=0.9
             Mass of the credible intervals.
         n_points : int, default=50
-            Points on a line.
+            Number of points on a line.
         ax : matplotlib Axes or sequence of Axes, default=None
-            One for each topic; None makes a figure.
+            One Axes for each topic. None: a new figure.
         figure : matplotlib Figure or SubFigure, default=None
-            Where to put the panels.
+            Figure in which to create the panels.
         n_columns : int, default=None
-            Panels in a row; None takes at most 3.
+            Number of panels in a row. None: at most 3.
 
         Returns
         -------
@@ -162,11 +164,11 @@ class PrevalenceDisplay(Panels):
         Parameters
         ----------
         ax : matplotlib Axes or sequence of Axes, default=None
-            One for each topic; None makes a figure.
+            One Axes for each topic. None: a new figure.
         figure : matplotlib Figure or SubFigure, default=None
-            Where to put the panels.
+            Figure in which to create the panels.
         n_columns : int, default=None
-            Panels in a row; None takes at most 3.
+            Number of panels in a row. None: at most 3.
 
         Returns
         -------
@@ -178,7 +180,7 @@ class PrevalenceDisplay(Panels):
         )  # fmt: skip
         axes, self.ax_ = self.axes_, self.axes_[0]
         if ax is None:
-            for panel in axes[-(n_columns or 3) :]:  # the lowest of each column
+            for panel in axes[-(n_columns or 3) :]:  # the lowest panel of each column
                 panel.tick_params(labelbottom=True)
         is_line = self.values.dtype.kind == "f"
         for i, panel in enumerate(axes):
@@ -199,7 +201,7 @@ class PrevalenceDisplay(Panels):
             style_panel(panel, spines=("left", "bottom"), grid="y")
         if self.groups != [None]:
             look = {"title": self.by, "frameon": False, "fontsize": 8, "title_fontsize": 8}
-            if ax is None and figure is None:  # where no panel is
+            if ax is None and figure is None:  # place the legend outside of the panels
                 self.figure_.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", **look)
             else:
                 axes[0].legend(**look)
@@ -230,7 +232,7 @@ def _points(panel, values, ends, colour, label, g, n_groups):
 
 
 def _averaged(estimator, covariate, by, at, given, average_over, interval, n_points):
-    """Values, groups, and means and ends of averages over documents, (n_topics, n_groups, n_values)."""
+    """Values, groups, and mean, low and high of averages over documents, each (n_topics, n_groups, n_values)."""
     average = Counterfactuals.of_model(estimator, average_over, given)
     taken = [name for name in (covariate, by) if name in average.given]
     if taken or covariate == by:
@@ -251,7 +253,7 @@ def _averaged(estimator, covariate, by, at, given, average_over, interval, n_poi
         if by is not None and at is None and average.is_number(covariate) and not average.is_number(by):
             seen, _ = average.seen(covariate, (by, group))
             first, last = (seen[0], seen[-1]) if seen.size else (np.inf, -np.inf)
-            margin = 0.5 * (values[1] - values[0])  # points beside the range stand for its ends
+            margin = 0.5 * (values[1] - values[0])  # include the grid points nearest to the ends of the range
             first, last = first - margin, last + margin
         for v, value in enumerate(values):
             if not average.is_number(covariate) or first <= value <= last:
@@ -266,7 +268,10 @@ def _averaged(estimator, covariate, by, at, given, average_over, interval, n_poi
 
 
 def _predicted(estimator, metadata, by, interval):
-    """Name of the horizontal axis, values, groups, and predictions of rows, (n_topics, n_groups, n_values)."""
+    """Name of the horizontal axis, values, groups, and mean, low and high of predictions for the rows.
+
+    The predictions are (n_topics, n_groups, n_values).
+    """
     if not isinstance(metadata, Mapping) and not hasattr(metadata, "columns"):
         raise TypeError(
             f"metadata is of type {type(metadata).__name__}; give the name of a covariate, a DataFrame or a dict."
@@ -299,7 +304,7 @@ def _as_values(values, is_number):
 
 
 def _chosen_topics(topics, mean):
-    """Indices of the topics to show."""
+    """Indices of the topics to show: the requested ones, or those that vary most."""
     n_topics = len(mean)
     if topics is None:
         varies = np.nanmax(mean, axis=(1, 2)) - np.nanmin(mean, axis=(1, 2))

@@ -1,4 +1,4 @@
-"""How similar topics are to each other, as a map and as a tree."""
+"""Displays of the similarity of topics, as a map and as a tree."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from ._base import BAR, FAINT, GREY, INK, LONGEST_NAME, WHISKER, check_interval,
 
 _DISTANCES = ("hellinger", "jensen-shannon", "angle")
 _METHODS = ("average", "complete", "single", "weighted", "ward")
-_FILLED, _FILLED_EACH = 0.16, 0.02  # largest share of the map that circles cover, all together and on average
+_FILLED, _FILLED_EACH = 0.16, 0.02  # largest share of the map that circles cover: in total, and per circle on average
 
 
 def check_topics(estimator, topics, who):
-    """Indices of the topics shown; raises unless the estimator is a fitted topic model that has them."""
+    """Indices of the topics to show; raises unless the estimator is a fitted topic model with these topics."""
     if not isinstance(estimator, BaseTopicModel):
         raise TypeError(
             f"{who} shows topics, which {type(estimator).__name__} does not have; give a topic model, such as "
@@ -67,20 +67,20 @@ def _distances(topics, kind):
 
 
 def names_of_content(estimator, topics):
-    """Names of topics; empty for those that consist of the name of the class and a number."""
+    """Names of topics; empty for default names, which consist of the name of the class and a number."""
     numbered = re.compile(rf"{type(estimator).__name__.lower()}\d+")
     return ["" if numbered.fullmatch(name) else name for name in estimator.topic_names_[topics]]
 
 
 def given_names(estimator, topics):
-    """Names that were given to topics, shortened, and empty where one was not; None if none were."""
+    """Names that the user set, shortened, and empty for topics with default names; None if the user set none."""
     if estimator._given_topic_names is None:
         return None
     return [shortened(name, LONGEST_NAME) for name in names_of_content(estimator, topics)]
 
 
 def topic_labels(estimator, topics, n_words):
-    """Top words of topics, or the names that were given to them."""
+    """Labels of topics: names that the user set, else their top words, else empty strings."""
     if names := given_names(estimator, topics):
         return names
     words = estimator._word_names(estimator.components_.shape[1])
@@ -92,7 +92,7 @@ def topic_labels(estimator, topics, n_words):
 
 def _shares(estimator, X, topics, interval, params):
     if X is not None:
-        table = estimator.topics_over_time(X, np.zeros(np.shape(X)[0]), interval, **params)  # all at one time
+        table = estimator.topics_over_time(X, np.zeros(np.shape(X)[0]), interval, **params)  # the same time for all
         return [np.asarray(table[name])[topics] for name in ("share", "low", "high")]
     counted = isinstance(estimator, CountTopicModel)
     share = estimator._masses() if counted else np.ones(len(estimator.components_))
@@ -102,23 +102,23 @@ def _shares(estimator, X, topics, interval, params):
 
 @keyword_parameters
 class TopicMapDisplay:
-    """Topics as circles: the nearer, the more similar; the larger, the more prevalent.
+    """Map of topics as circles: similar topics are near each other, and prevalent ones are large.
 
     Positions are found by multidimensional scaling of the distances between the topics' posterior means. Two thin rings
-    show the interval of a share. Usually created by `from_estimator`.
+    show the credible interval of a topic's share. Usually created by `from_estimator`.
 
     Parameters
     ----------
     topics : ndarray of shape (n_topics,)
         Indices of the topics shown.
     labels : list of str
-        Their top words, or names.
+        Names or top words of the topics.
     positions : ndarray of shape (n_topics, 2)
-        Centres.
+        Centres of the circles.
     share, low, high : ndarray of shape (n_topics,)
         Share of each topic, and the ends of its credible interval.
     distances : ndarray of shape (n_topics, n_topics)
-        What the positions approximate.
+        Distances between topics, which the positions approximate.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class TopicMapDisplay:
 
     See Also
     --------
-    TopicHierarchyDisplay : The same distances as a tree, without loss of dimensions.
+    TopicHierarchyDisplay : The same distances as a tree, without a projection to two dimensions.
 
     Examples
     --------
@@ -168,21 +168,20 @@ class TopicMapDisplay:
         ----------
         estimator : fitted topic model
         X : array-like or sparse of shape (n_samples, n_features), default=None
-            Documents whose mean proportions are the shares. None takes the shares of the fitted words, which have no
-            interval.
+            Documents whose mean proportions are the shares. None: shares of the tokens in ``fit``, without an interval.
         topics : sequence of int, default=None
-            Which topics; None shows all that are in use.
+            Indices of the topics to show. None: all that are in use.
         distance : {"hellinger", "jensen-shannon", "angle"}, default=None
-            Distance between two topics, the second being the square root of the divergence in nats. None takes
-            "hellinger" for probabilities of words, and "angle", the only one, for directions.
+            Distance between two topics. "jensen-shannon" is the square root of the divergence in nats. None:
+            "hellinger" for topics that are probabilities of words; "angle", the only choice, for directions.
         n_words : int, default=3
-            Top words beside a circle, where there is room for them; given ``topic_names_`` take their place.
+            Number of top words next to a circle, if there is room. Names that you set as ``topic_names_`` replace them.
         interval : float, default=0.9
             Mass of the credible interval of a share.
         ax : matplotlib Axes, default=None
-            None makes a figure.
+            None: a new figure.
         **params
-            What ``topics_over_time`` takes besides, such as ``metadata``.
+            Further arguments of ``topics_over_time``, such as ``metadata``.
 
         Returns
         -------
@@ -208,7 +207,7 @@ class TopicMapDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None makes a figure.
+            None: a new figure.
 
         Returns
         -------
@@ -239,13 +238,13 @@ class TopicMapDisplay:
         ax.spines[:].set_color(FAINT)
         for k, (x, y) in enumerate(self.positions):
             ax.text(x, y, str(self.topics[k]), ha="center", va="center", fontsize=8, fontweight="bold", color=INK)
-        ax.figure.canvas.draw()  # sets the axes' size, which the labels need
+        ax.figure.canvas.draw()  # sets the size of the axes, on which the placement of labels depends
         self._write_labels(ax, radius["high"])
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _write_labels(self, ax, radius):
-        """Top words beside circles, the largest first, each where it covers nothing; else nowhere."""
+        """Write labels next to circles, the largest first; a label for which there is no free space is left out."""
         scale = ax.transData.transform((1.0, 0.0))[0] - ax.transData.transform((0.0, 0.0))[0]
         point = ax.figure.dpi / 72
         at, reach = ax.transData.transform(self.positions), np.maximum(radius * scale, 6 * point)
@@ -276,12 +275,15 @@ def _overlap(a, b):
 
 
 def topic_positions(topics):
-    """A map of topics that are probabilities of words, (n_topics, 2), by their Jensen-Shannon distances."""
+    """Positions (n_topics, 2) on a map of topics, which are probabilities of words, by Jensen-Shannon distances."""
     return _scaled(_distances(topics, "jensen-shannon"))
 
 
 def _scaled(apart):
-    """Positions in the plane whose distances are near the given ones: SMACOF from classical scaling, without chance."""
+    """Positions in the plane that approximate the given distances, by SMACOF.
+
+    SMACOF starts from classical scaling instead of at random, so that the result is reproducible.
+    """
     n = len(apart)
     if n < 2:
         return np.zeros((n, 2))
@@ -297,23 +299,23 @@ def _scaled(apart):
 
 @keyword_parameters
 class TopicHierarchyDisplay:
-    """Topics as the leaves of a tree: those that join far to the left are similar.
+    """Tree of topics: branches of similar topics join far to the left.
 
-    A number at a join is the percentage of draws in whose own tree the same topics form a branch. A join without a
-    number is in fewer than half of them: its place is uncertain. Usually created by `from_estimator`.
+    The number at a join is the percentage of draws whose own tree has a branch of the same topics. Below 50% there is
+    no number, and the join is uncertain. Usually created by `from_estimator`.
 
     Parameters
     ----------
     topics : ndarray of shape (n_topics,)
-        Indices of the topics, which the tree numbers from 0.
+        Indices of the topics shown; leaf i of the tree is ``topics[i]``.
     labels : list of str
-        Their top words, or names.
+        Names or top words of the topics.
     linkage : ndarray of shape (n_topics - 1, 4)
-        As from `scipy.cluster.hierarchy.linkage`, with the leaves ordered.
+        Linkage matrix of `scipy.cluster.hierarchy.linkage`, with the leaves ordered.
     support : ndarray of shape (n_topics - 1,)
-        For each row of the linkage: the share of draws that have the branch.
+        Share of draws whose tree has the branch, for each row of the linkage.
     distance : str
-        Distance between topics.
+        Name of the distance between topics.
 
     Attributes
     ----------
@@ -359,17 +361,17 @@ class TopicHierarchyDisplay:
         ----------
         estimator : fitted topic model
         topics : sequence of int, default=None
-            Which topics; None shows all that are in use.
+            Indices of the topics to show. None: all that are in use.
         distance : {"hellinger", "jensen-shannon", "angle"}, default=None
             As for `TopicMapDisplay.from_estimator`.
         method : {"average", "complete", "single", "weighted", "ward"}, default="average"
             How the distance between two branches is computed, see `scipy.cluster.hierarchy.linkage`.
         n_words : int, default=4
-            Top words of a label; given ``topic_names_`` take their place.
+            Number of top words in a label. Names that you set as ``topic_names_`` replace them.
         n_draws : int, default=50
-            Draws whose trees are compared, evenly spaced.
+            Number of draws, evenly spaced, whose trees are compared.
         ax : matplotlib Axes, default=None
-            None makes a figure.
+            None: a new figure.
 
         Returns
         -------
@@ -407,7 +409,7 @@ class TopicHierarchyDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None makes a figure.
+            None: a new figure.
 
         Returns
         -------
@@ -431,7 +433,7 @@ class TopicHierarchyDisplay:
                             fontsize=6.5, color=GREY, ha="left", va="bottom")  # fmt: skip
         ax.set_yticks(np.arange(n), [texts[k] for k in order])
         ax.set_ylim(n - 0.4, -0.6)
-        # All topics are far from each other: a tree drawn from 0 would be mostly stems.
+        # Topics are usually all far apart, so a horizontal axis from 0 would leave no room for the joins.
         heights = self.linkage[:, 2]
         spread = np.ptp(heights) or heights.max() or 1.0
         ax.set_xlim(max(0.0, heights.min() - 0.2 * spread), heights.max() + 0.06 * spread)
@@ -445,7 +447,7 @@ class TopicHierarchyDisplay:
 
 
 def _branches(tree):
-    """The topics under each join."""
+    """The set of leaves below each join."""
     n = len(tree) + 1
     held = [frozenset([k]) for k in range(n)]
     for a, b in tree[:, :2].astype(int):

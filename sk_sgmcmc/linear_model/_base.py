@@ -1,4 +1,4 @@
-"""Base class of the linear models with a link: coordinates, chains, streams and draws of the coefficients."""
+"""Base class of the linear models: coordinates, chains, streams and draws of the coefficients."""
 
 from __future__ import annotations
 
@@ -24,17 +24,19 @@ from ._input import row_offsets, warn_of_unlike_spreads
 from ._prior import all_zero, column_units, find_design
 from ._stream import Stream
 
-# Above this share of nonzero entries, sparse rows are read faster as dense ones.
+# Above this share of nonzero entries, the kernels read sparse rows faster once they are converted to dense ones.
 _DENSE_SHARE = 0.3
-# Several classes: draws that are kept, and the step size of a splitting times the root of the curvature, at a usual
-# point and at the stiffest. A splitting has no error on a Gaussian, so that it only has to be stable.
+# With several classes a step is expensive, so fewer draws are kept and fewer steps made. The number of steps may exceed
+# `_SEVERAL_STEPS` only where a third of these draws would otherwise not be nearly independent.
 _SEVERAL_DRAWS = 300
-_SEVERAL_STEPS = 10_000  # at most, unless that is too few for a third of these draws to be nearly independent
+_SEVERAL_STEPS = 10_000
+# Step size of a splitting integrator times the square root of the curvature, at a typical point and at the stiffest. A
+# splitting has no error on a Gaussian, so its step only has to be stable.
 _USUAL_REACH, _STIFF_REACH = 1.0, 1.4
 
 
 def _is_wide(X, n_predictors):
-    """Whether there are too many coefficients to factorise their Hessian."""
+    """Whether the coefficients are too many for their Hessian to be factorised."""
     return n_predictors * (X.shape[1] + 1) > MAX_ENTRIES
 
 
@@ -42,12 +44,13 @@ def _is_wide(X, n_predictors):
 class BaseLinearModel(BaseDenseSGMCMC):
     r"""Base class of models whose rows have one linear predictor, or one for each of several classes.
 
-    A subclass has a ``_likelihood`` of `_design`; implements ``_signal(is_sparse, n_predictors)``, the kernel, and
-    ``_metric(design)``; and turns its data into (rows, responses, weights), by `_checked_rows` and `_weighted_rows`,
-    for `_start_chains`.
+    A subclass sets ``_likelihood`` to one of the likelihoods of `_design`. It implements
+    ``_signal(is_sparse, n_predictors)``, which returns the kernel, and ``_metric(design)``. It converts its data to
+    (rows, responses, weights) with `_checked_rows` and `_weighted_rows`, and passes them to `_start_chains`.
 
-    Columns far from 0 are read less ``_offsets``. Draws of intercepts of columns so shifted, ``_near_intercepts``, have
-    all their digits, and predictions use them; ``samples_["intercept"]`` refers to the columns as given.
+    To avoid cancellation, ``_offsets`` are subtracted from columns far from 0. ``_near_intercepts`` are the draws of
+    the intercepts for these shifted columns; predictions use them because they keep full precision.
+    ``samples_["intercept"]`` refers to the columns as given.
 
     Parameters
     ----------
@@ -80,7 +83,8 @@ class BaseLinearModel(BaseDenseSGMCMC):
     Other Parameters
     ----------------
     control_variates : bool, default=True
-        Whether minibatches estimate only the part of the log likelihood beyond its second order at the mode.
+        Whether minibatches estimate only the difference between the log likelihood and its second-order expansion at
+        the mode.
     """
 
     prior_scale: float | Literal["auto"] = field(default="auto", kw_only=False)
@@ -95,7 +99,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
 
     _n_predictors = 1
     _unused_by_predictions = (*BaseDenseSGMCMC._unused_by_predictions, "_design", "_stream")
-    _stream = None  # of rows, as `Stream`
+    _stream = None  # a `Stream`
     _check_definitions = (*BaseDenseSGMCMC._check_definitions, FAR_FROM_MODE, SORTED_STREAM)
 
     _parameter_constraints = {
@@ -113,19 +117,19 @@ class BaseLinearModel(BaseDenseSGMCMC):
         return tags
 
     def _n_draws(self, n_entries):
-        """Fewer for several classes, whose steps are dear."""
+        """Keep fewer draws with several classes, whose steps are expensive."""
         most = super()._n_draws(n_entries)
         return most if self._n_predictors == 1 else min(most, _SEVERAL_DRAWS)
 
     def _n_steps(self, sampler, n_entries):
-        """Fewer for several classes if steps are short, as where a category is rare."""
+        """Make fewer steps with several classes if the step size is small, for example because a class is rare."""
         n = super()._n_steps(sampler, n_entries)
         if self._n_predictors == 1 or self.n_iter is not None:
             return n
         return min(n, max(_SEVERAL_STEPS, n // 3))
 
     def _automatic_step(self, sampler, curvatures, noise):
-        """Larger for several classes, whose curvature is much larger at a few points than at the others."""
+        """Use a larger step with several classes, whose curvature is much larger at a few points than at the others."""
         usual = float(np.median(curvatures))
         if self._n_predictors == 1 or not sampler._is_splitting or usual >= STIFFEST:
             return super()._automatic_step(sampler, curvatures, noise)
@@ -133,8 +137,8 @@ class BaseLinearModel(BaseDenseSGMCMC):
         return min(usual, sampler._stable_step(max(curvatures), 0.0, reach=_STIFF_REACH))
 
     def _checked_rows(self, X):
-        """Rows, sparse ones in canonical form; raises for numbers that are too large, or too small to standardise."""
-        self._is_given_sparse = sparse.issparse(X)  # however the rows are stored later
+        """Rows, in canonical form if sparse; raises if numbers are too large, or too small to standardise."""
+        self._is_given_sparse = sparse.issparse(X)  # `_weighted_rows` may convert the rows later
         if self._is_given_sparse:
             X = canonical(X)
         names = getattr(self, "feature_names_in_", None)
@@ -144,13 +148,13 @@ class BaseLinearModel(BaseDenseSGMCMC):
         return X
 
     def _warn_of_prior(self, X, weight):
-        """Warn if one scale of the prior, a number, serves columns of unlike spreads; X are rows less offsets."""
+        """Warn if ``prior_scale`` is a number and the spreads of dense columns differ; X is without its offsets."""
         if self.prior_scale != "auto" and not self._is_given_sparse:
             warn_of_unlike_spreads(X, weight, self.prior_scale, getattr(self, "feature_names_in_", None))
 
     @staticmethod
     def _weighted_rows(X, y, weight, n_predictors):
-        """Rows with a weight above 0, their responses and weights; sparse where the kernels read them so."""
+        """Rows with a weight above 0, responses and weights; converts the rows to the form that the kernels read."""
         used = weight > 0
         if not used.all():
             X, y, weight = X[used], y[used], weight[used]
@@ -173,7 +177,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
         return self._run_in(design, design.mode.size, sampler, *rows, before)
 
     def _start_chains(self, sampler, data, n_predictors, keep_rows=False):
-        """Run new chains on (rows, responses, weights); ``keep_rows`` if `partial_fit` may bring others."""
+        """Run new chains on (rows, responses, weights); pass ``keep_rows`` if `partial_fit` may add further rows."""
         self._n_predictors = n_predictors
         self._offsets = row_offsets(data[0], data[2], self.fit_intercept)
         rows = self._less_offsets(data)
@@ -185,12 +189,12 @@ class BaseLinearModel(BaseDenseSGMCMC):
         return self._run_in(design, design.mode.size, sampler, *rows, None)
 
     def _less_offsets(self, data):
-        """The rows less offsets; notes by what to recognise them."""
+        """Subtract the offsets from the rows, and set the fingerprint of the data."""
         self._fingerprint = fingerprint(*data)
         return less_offsets(data[0], self._offsets), *data[1:]
 
     def _first_design(self, rows):
-        """The design of rows before which nothing was known; sets the prior's scale."""
+        """The design of the first rows under the model's prior; sets the scale of the prior."""
         X, _, weight = rows
         scales = self.prior_scale, self.intercept_prior_scale if self.fit_intercept else None
         columns = column_units(X, weight, self.fit_intercept) if self._standardises else None
@@ -206,9 +210,10 @@ class BaseLinearModel(BaseDenseSGMCMC):
         return design
 
     def _with_units_of_new_columns(self, rows, design, stream):
-        """The last design and the stream, where a column varies for the first time: its prior gets the column's unit.
+        """Set the prior's unit of columns that vary for the first time; returns the last design and the stream.
 
-        Earlier rows, which lie at its offset, say nothing about its coefficient: only the prior's precision changes.
+        In earlier rows such a column equals its offset, so these rows say nothing about its coefficient. Only the
+        precision of the prior changes.
         """
         X, _, weight = rows
         new = self._unseen & ~all_zero(X)
@@ -226,13 +231,13 @@ class BaseLinearModel(BaseDenseSGMCMC):
         return design, replace(stream, prior=None if stream.prior is None else stream.prior.tighter(more.ravel()))
 
     def _design_of(self, rows, prior, reference=None, start=None):
-        """The design of rows under a `Quadratic`."""
+        """The design of rows under a `Quadratic` prior."""
         k = self._n_predictors
         kind = DiagonalDesign if _is_wide(rows[0], k) else Design
         return kind(*rows, k, prior, self.fit_intercept, self.control_variates, reference, self._likelihood, start)
 
     def _run_in(self, design, n_entries, sampler, X, y, weight, before):
-        """Run chains of ``n_entries`` coordinates in a design on rows less offsets."""
+        """Run chains of ``n_entries`` coordinates in a design; X is without its offsets."""
         make_dense, width = self._data_maker(design, sampler, X, y, weight)
         streams = before is not None
         dense, fitted, n_iter = self._tuned(sampler, make_dense, X.shape[0], width, n_entries, streams=streams)
@@ -241,9 +246,9 @@ class BaseLinearModel(BaseDenseSGMCMC):
         return self._run(chains, n_iter)
 
     def _starts(self, before, sampler, design, n_entries):
-        """Where each chain starts: where one of those ``before`` ended if its state fits the sampler, else the mode.
+        """The start of each chain: the last state of the same chain in ``before`` if it fits, else the mode.
 
-        Chains that read earlier rows again start at the mode: earlier chains may be far from the posterior.
+        Where earlier rows are read again, chains start at the mode, since earlier chains may be far from the posterior.
         """
         mode = np.zeros((n_entries, 1))
         shape = sampler._pick_loop(CHAINS).state_shape(sampler, mode.shape)
@@ -254,13 +259,13 @@ class BaseLinearModel(BaseDenseSGMCMC):
         return [self._carried(chain.theta, design) for chain in before]
 
     def _carried(self, theta, design):
-        """A state, or that of each particle, in the coordinates of another design."""
+        """Convert a state, or the states of all particles, to the coordinates of another design."""
         if theta.ndim == 3:
             return np.stack([self._carried(each, design) for each in theta])
         return design.theta_of(*self._design.coefficients(theta[:, 0]))[:, None]
 
     def _data_maker(self, design, sampler, X, y, weight):
-        """A function from the batch size to the data for the kernels, and how many numbers they read for a row."""
+        """A function that maps the batch size to the kernels' data, and how many numbers the kernels read per row."""
         if sampler._uses_metric:
             design.refuse_metric(sampler)
             X = X.toarray() if sparse.issparse(X) else X
@@ -280,7 +285,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
         return lambda n_batch: replace(data, n_batch=n_batch), 2.0 * design.n_predictors * (X.nnz / X.shape[0] + 1.0)
 
     def _resume_on(self, X, y, weight):
-        """Go on with the chains, given the same rows, responses and weights again."""
+        """Continue the chains; raises unless rows, responses and weights are those of the fit."""
         self._refuse_other_data(fingerprint(X, y, weight), "X (or y, or sample_weight)")
         data = self._data_to_resume(X, y, weight)
         for chain in self._chains:
@@ -296,12 +301,12 @@ class BaseLinearModel(BaseDenseSGMCMC):
         return make_dense(self.batch_size_), None
 
     def _drawn(self, chains):
-        """Draws of coefficients, (n_chains, n_kept, n_predictors, n_features), and of near intercepts."""
+        """Draws of the coefficients (n_chains, n_kept, n_predictors, n_features) and of ``_near_intercepts``."""
         return self._design.coefficients(self._kept_theta(chains))
 
     def _misfit_checks(self, theta, has_settled):
         sampler = self.sampler_
-        # Draws that are corrected and have settled are right, however far they lie.
+        # Converged draws of a sampler with an accept-reject step are right, however far from the mode they lie.
         is_right = sampler._corrects_steps and has_settled and not sampler._n_diverged
         return self._design.checks(theta, sampler.temperature) if sampler._draws_in_time and not is_right else []
 
@@ -310,7 +315,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
         return found if self._stream is None else [*found, self._stream.check()]
 
     def _log_likelihoods(self, chains, coef, near):
-        """Mean log likelihood of some of the rows at some of the draws, by which convergence is checked."""
+        """Mean log likelihood of some of the rows at some of the draws, for the convergence checks."""
         return log_likelihoods(self._design, chains[0].data[0], coef, near)
 
     def _set_fitted(self, chains):
@@ -318,7 +323,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
         self.intercept_ = self._all_samples["intercept"].mean(axis=(0, 1))
 
     def _set_draws(self, coef, near, **more):
-        """Set draws, and the mean of the coefficients, given the intercepts of columns less offsets."""
+        """Set the draws and the posterior mean of the coefficients; ``near`` are the ``_near_intercepts``."""
         self._near_intercepts = near
         far = np.flatnonzero(self._offsets)
         intercept = near - coef[..., far].astype(np.float64) @ self._offsets[far]

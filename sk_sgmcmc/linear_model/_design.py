@@ -1,4 +1,4 @@
-"""Generalised linear models: their likelihoods, and coordinates of the coefficients that suit a sampler."""
+"""Generalised linear models: likelihoods, and coordinates in which the posterior has about unit spread."""
 
 from dataclasses import dataclass
 
@@ -10,17 +10,17 @@ from ..chains.convergence import MIN_KEPT, evenly
 from ..dense.rows import LARGEST, SMALLEST, DenseRows, SparseRows, moments
 from ..kernels.models.linear import design as layout
 
-_SEEN_ROWS, _SEEN_DRAWS = 300, 300  # behind the log likelihood whose convergence is reported
+_SEEN_ROWS, _SEEN_DRAWS = 300, 300  # at most, for the log likelihood whose convergence is checked
 
 
 class Classes:
-    """Labels: the logistic and softmax likelihoods."""
+    """Logistic and softmax likelihoods of class labels."""
 
     dtype = np.int64
 
     @staticmethod
     def value(y, weight, eta):
-        """Weighted log likelihood of class codes under linear predictors (n, 1 or n_classes)."""
+        """Weighted log likelihood of class codes given linear predictors (n, 1 or n_classes)."""
         if eta.shape[1] == 1:
             return weight @ (y * eta[:, 0] - np.logaddexp(0.0, eta[:, 0]))
         return weight @ (eta[np.arange(len(y)), y] - special.logsumexp(eta, axis=1))
@@ -34,7 +34,7 @@ class Classes:
 
     @staticmethod
     def residuals(y, weight, eta):
-        """Derivative of `value` in the predictors, and the probabilities; both of the shape of ``eta``."""
+        """Derivative of `value` with respect to the predictors, and the probabilities; both shaped like ``eta``."""
         if eta.shape[1] == 1:
             p = special.expit(eta)
             return weight[:, None] * (y[:, None] - p), p
@@ -43,12 +43,12 @@ class Classes:
 
     @staticmethod
     def curvature(weight, p):
-        """Minus the second derivative of `value` in each predictor alone."""
+        """Minus the second derivative of `value` with respect to each predictor, without the mixed ones."""
         return weight[:, None] * p * (1.0 - p)
 
     @staticmethod
     def remainder(weight, then, now):
-        """Change of the mean responses between two linear predictors, beyond its first order; no response counts."""
+        """Change of the mean response from predictors ``then`` to ``now``, less its first order; needs no responses."""
         away = now - then
         if then.shape[1] == 1:
             p = special.expit(then)
@@ -59,7 +59,7 @@ class Classes:
 
     @staticmethod
     def largest_curvature(y, weight, n_predictors):
-        """A guess at `curvature` before any predictor is known."""
+        """A rough value of `curvature` before any predictor is known."""
         most = 0.25 if n_predictors == 1 else (n_predictors - 1.0) / n_predictors**2
         return np.full((weight.size, n_predictors), most) * weight[:, None]
 
@@ -70,21 +70,21 @@ class Classes:
 
     @staticmethod
     def outputs(y, eta):
-        """What the kernels read of each row: class, predictors, probabilities and log total at the mode."""
+        """Columns that the kernels read: class, and at the mode predictors, probabilities and log normaliser."""
         if eta.shape[1] > 1:
             return np.column_stack([y, eta, special.softmax(eta, axis=1), special.logsumexp(eta, axis=1)])
         return np.column_stack([y, eta, special.expit(eta), np.logaddexp(0.0, eta)])
 
 
 class Counts:
-    """Counts with a log link, and weights as exposures: the Poisson likelihood."""
+    """Poisson likelihood with a log link; the exposures are part of the weights."""
 
     dtype = np.float64
 
     @staticmethod
     def value(y, weight, eta):
-        """Weighted log likelihood under linear predictors (n, 1), without the factorials."""
-        with np.errstate(over="ignore"):  # an infinite mean loses against any other
+        """Weighted log likelihood given linear predictors (n, 1), without the factorials."""
+        with np.errstate(over="ignore"):  # an infinite mean has the value -inf, which any search rejects
             return weight @ (y * eta[:, 0] - np.exp(eta[:, 0]))
 
     @staticmethod
@@ -95,14 +95,14 @@ class Counts:
 
     @staticmethod
     def residuals(y, weight, eta):
-        """Derivative of `value` in the predictors, and the means; both of the shape of ``eta``."""
+        """Derivative of `value` with respect to the predictors, and the means; both shaped like ``eta``."""
         with np.errstate(over="ignore"):
             mean = np.exp(eta)
         return weight[:, None] * (y[:, None] - mean), mean
 
     @staticmethod
     def curvature(weight, mean):
-        """Minus the second derivative of `value` in the predictor."""
+        """Minus the second derivative of `value` with respect to the predictor."""
         return weight[:, None] * mean
 
     @staticmethod
@@ -114,7 +114,7 @@ class Counts:
 
     @staticmethod
     def largest_curvature(y, weight, n_predictors):
-        """A guess at `curvature` before any predictor is known."""
+        """A rough value of `curvature` before any predictor is known."""
         return (weight * np.maximum(y, np.average(y, weights=weight)))[:, None]
 
     @staticmethod
@@ -124,7 +124,7 @@ class Counts:
 
     @staticmethod
     def outputs(y, eta):
-        """What the kernels read of each row: count, predictor at the mode and its exponential."""
+        """Columns that the kernels read: count, predictor at the mode, and its exponential."""
         return np.column_stack([y, eta, np.exp(eta)])
 
 
@@ -133,39 +133,40 @@ CLASSES, COUNTS = Classes(), Counts()
 
 _MAX_NEWTON = 60
 _EXACT, _NEAR = 1e-14, 1e-7  # relative gain in log posterior below which Newton's method stops
-# Averaging the Hessian: the number of antithetic pairs of points; the width of the Gaussian from which each round draws
-# them, in units of its spread; and the largest move of its mean in a round, per coefficient, in the same units.
+# For averaging the Hessian over a Gaussian: the number of antithetic pairs of points, the width of the points in each
+# iteration in standard deviations, and the largest move of the mean in an iteration, in the same units per coefficient.
 _PAIRS = 4
 _WIDTHS = (0.5, 0.7, 0.9, 1.0, 1.0, 1.0)
 _REACH = 0.3
 _PIVOT = 1e-7  # smallest diagonal entry of the Hessian's root, below which rounding dominates
-_RIDGES = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # added to a diagonal of ones; the first that suffices is taken
-MAX_ENTRIES = 1000  # coefficients, beyond which the Hessian's diagonal replaces its factorisation
+_RIDGES = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # tried in turn on a diagonal of ones until the factorisation succeeds
+MAX_ENTRIES = 1000  # above this number of coefficients, `DiagonalDesign` replaces `Design`
 
 
 @dataclass
 class Quadratic:
-    """A Gaussian prior on the coefficients of the columns as given, and on the intercept at the reference, by class.
+    """A Gaussian prior on the coefficients of the columns as given, and on the intercept at the reference.
 
-    ``mean`` (D,), ``precision`` (D, D), or (D,) for a diagonal; D = rows x (features + intercept).
+    ``mean`` is (D,). ``precision`` is (D, D), or (D,) if it is diagonal. D = n_predictors * (n_features + intercept);
+    all entries of one predictor are contiguous.
     """
 
     mean: np.ndarray
     precision: np.ndarray
 
     def tighter(self, more):
-        """With a diagonal added to the precision."""
+        """The same Gaussian with the diagonal ``more`` added to its precision."""
         return Quadratic(self.mean, self.precision + (more if self.precision.ndim == 1 else np.diag(more)))
 
 
 def check_scale(name, scale):
-    """Raise if the scale of a prior is too small to square."""
+    """Raise if the scale of a prior is too small to square in float64."""
     if scale is not None and scale < SMALLEST:
         raise ValueError(f"{name}={scale!r} is too small to compute with in float64; use at least {SMALLEST:g}.")
 
 
 def independent_prior(n_predictors, n_features, prior_scale, intercept_scale):
-    """Independent normals; ``intercept_scale`` None for a model without intercept."""
+    """A `Quadratic` of independent normals; ``intercept_scale`` is None for a model without an intercept."""
     for name, scale in (("prior_scale", prior_scale), ("intercept_prior_scale", intercept_scale)):
         check_scale(name, scale)
     each = np.full(n_features, min(float(prior_scale), LARGEST) ** -2)
@@ -175,25 +176,26 @@ def independent_prior(n_predictors, n_features, prior_scale, intercept_scale):
 
 
 def reference_of(mean, reference, fit_intercept):
-    """The row at which the intercept has its prior: the columns' mean, unless earlier rows fixed it."""
+    """The row at which the intercept has its prior: ``reference`` if earlier rows fixed it, else the columns' mean."""
     if not fit_intercept:
         return np.zeros(mean.size)
     return mean if reference is None else reference
 
 
 def joined(head, parts, kinks, is_sparse, given=False):
-    """``params`` as the kernels of `kernels.models.linear` read them.
+    """The vector ``params`` that the kernels of `kernels.models.linear` read.
 
     Parameters
     ----------
     head : list of float
-        Its first five numbers.
+        The first five numbers of ``params``.
     parts : list of ndarray
-        What follows the head.
+        Arrays that follow the head.
     kinks : Kinks or None
+        Appended at the end; the head contains their position.
     is_sparse : bool
     given : bool, default=False
-        Whether the quadratic matrix counts although control variates are of second order.
+        Whether kernels use the quadratic matrix although control variates are of second order.
     """
     parts = [np.array([*head, 0.0, given], dtype=float), *parts]
     if kinks is not None:
@@ -203,7 +205,7 @@ def joined(head, parts, kinks, is_sparse, given=False):
 
 
 def check_distance_from_mode(theta, temperature):
-    """The check that draws (n_chains, n_kept, D) in whitened coordinates lie near the mode, in a list."""
+    """The check that draws (n_chains, n_kept, D) in whitened coordinates lie near the mode; a list of at most one."""
     if theta.shape[1] < MIN_KEPT:
         return []
     away, spread = np.abs(theta.mean(axis=(0, 1))).max(), theta.std(axis=(0, 1)).max()
@@ -211,9 +213,9 @@ def check_distance_from_mode(theta, temperature):
     if value <= limit:
         return [FAR_FROM_MODE.passed(value, limit)]
     meaning = (
-        f"The posterior is far from the Gaussian at its mode, in whose units the chain moves: draws lie {away:.3g} "
-        f"of its standard deviations from the mode and spread over {spread:.3g} ({limit:.3g} at most). They cannot be "
-        "trusted."
+        "The posterior is far from the Gaussian at its mode, which defines the coordinates of the chain. Draws lie "
+        f"{away:.3g} standard deviations of this Gaussian from the mode, and spread over {spread:.3g} (at most "
+        f"{limit:.3g}). They cannot be trusted."
     )
     remedy = (
         "Where columns separate the classes, use a smaller prior_scale. Where a class has no rows yet, add some. Where "
@@ -224,11 +226,12 @@ def check_distance_from_mode(theta, temperature):
 
 
 def factorised(hessian):
-    """Units d, and the lower root of d H d, whose diagonal is 1: so the factorisation does not depend on units.
+    """Units d (D,) and the lower Cholesky factor of diag(d) H diag(d), which has a diagonal of ones.
 
-    Directions that only the prior determines (equal columns; what is added to all classes alike) are lost to
-    rounding where the columns' spread is a million times the prior's inverse. They are then held as tightly as
-    rounding requires, which changes no prediction.
+    The scaling makes the factorisation independent of the columns' units. Only the prior determines some directions:
+    the difference of equal columns, or a constant added to all classes. If the spread of the columns is a million times
+    the inverse scale of the prior, rounding makes the matrix singular in these directions. A small ridge then bounds
+    them, which changes no prediction.
     """
     d = 1.0 / np.sqrt(np.diag(hessian))
     scaled = hessian * d[:, None] * d
@@ -243,37 +246,40 @@ def factorised(hessian):
 
 
 def whitener_of(d, root):
-    """The matrix T with T T^T the inverse Hessian, of its `factorised` form."""
+    """The matrix T for which T T^T is the inverse Hessian, given the result of `factorised`."""
     return d[:, None] * linalg.solve_triangular(root, np.eye(d.size), lower=True).T
 
 
 class Design:
-    """Standardised columns, the mode of the posterior in them, and the coordinates whitened by its Hessian.
+    """Coordinates of the coefficients of standardised columns: relative to the mode, and whitened by the Hessian.
 
     Parameters
     ----------
     X : ndarray or csr_matrix of shape (n, n_features)
     y : ndarray of shape (n,)
-        Responses; codes of the classes of `CLASSES`.
+        Responses; with `CLASSES`, integer class codes.
     weight : ndarray of shape (n,)
     n_predictors : int
-        Linear predictors of a row: the number of classes if there are more than two, else 1.
+        Number of linear predictors of a row: the number of classes if there are more than two, else 1.
     prior : Quadratic
     fit_intercept, control_variates : bool
     reference : ndarray of shape (n_features,), default=None
-        The row at which the intercept has its prior; None for the mean of these rows.
+        The row at which the intercept has its prior. None: the mean of these rows.
     likelihood : Classes or Counts, default=CLASSES
     start : ndarray of shape (D,), default=None
-        Where the search for the mode starts: that of the same rows under a similar prior.
+        Where the search for the mode starts, for example at the mode of the same rows under a similar prior.
 
     Attributes
     ----------
     mode, whitener, unwhitener : (D,), (D, D), (D, D)
-        Coefficients are ``mode + whitener @ theta`` in standardised columns.
+        Coefficients of standardised columns are ``mode + whitener @ theta``; ``unwhitener`` is the inverse of
+        ``whitener``.
+    summary : Quadratic
+        The Gaussian that replaces these rows when a stream continues.
     """
 
-    kinks = None  # of a prior with kinks, see `_prior`
-    is_bare = False
+    kinks = None  # the `Kinks` of a Laplace prior
+    is_bare = False  # see `DiagonalDesign`
 
     def __init__(
         self,
@@ -318,7 +324,7 @@ class Design:
         else:
             self._linear = -self.whitener.T @ (precision @ (self.mode - mean))
             self._quadratic = self.whitener.T @ precision @ self.whitener
-        # The Gaussian that replaces these data when more arrive, in the coordinates of the prior.
+        # The summary is in the coordinates of the prior, since it will be the prior of the next design.
         forward = self.forward.T
         self.summary = Quadratic(self._each(back, self.mode), self._blocks(forward, self._blocks(forward, hessian).T))
 
@@ -327,9 +333,9 @@ class Design:
         return (SparseRows if sparse.issparse(X) else DenseRows)(X, self.shift, self.scale, self.fit_intercept)
 
     def params(self, is_sparse, with_value):
-        """Head, offset, quadratic matrix and whitener, as the kernels read them."""
+        """``params`` of the kernels: head, linear term, quadratic matrix and whitener."""
         T, form = self.whitener, layout.FULL if is_sparse or self.n_predictors == 1 else layout.UPPER
-        if is_sparse:  # of the columns as given, column by column
+        if is_sparse:  # sparse rows are not standardised, and their kernels store coefficients column by column
             T = self._blocks(self._back(), T)
             T = T.reshape(self.n_predictors, -1, T.shape[1]).swapaxes(0, 1)
         ones = is_sparse and self.fit_intercept
@@ -342,14 +348,14 @@ class Design:
         return rows.predict(self.mode.reshape(self.n_predictors, -1))
 
     def refuse_metric(self, sampler):
-        """Raise if the Fisher information cannot be computed at every step: here it can."""
+        """Do nothing, because the Fisher information can be computed at every step; see `DiagonalDesign`."""
 
     def metric_params(self):
-        """The prior's precision in whitened coordinates and the whitener, as the metric's kernel reads them."""
+        """Parameters of the metric's kernel: the prior's precision in whitened coordinates, and the whitener."""
         return np.concatenate([(self.whitener.T @ self.precision @ self.whitener).ravel(), self.whitener.ravel()])
 
     def _back(self, at=0.0):
-        """Matrix from coefficients of standardised columns to those as given, the intercept taken at x = ``at``."""
+        """Matrix that maps coefficients of standardised columns to the columns as given; the intercept is at ``at``."""
         back = np.diag(np.append(1.0 / self.scale, np.ones(int(self.fit_intercept))))
         if self.fit_intercept:
             back[-1, :-1] = (at - self.shift) / self.scale
@@ -363,11 +369,11 @@ class Design:
         return forward
 
     def _blocks(self, a, matrix):
-        """(I x a) @ matrix, for the class-by-class layout."""
+        """Multiply the rows of each linear predictor by ``a``: the Kronecker product of I and a, times the matrix."""
         return (a @ matrix.reshape(self.n_predictors, a.shape[0], -1)).reshape(matrix.shape)
 
     def _each(self, a, vector):
-        """a @ vector for the coefficients of each linear predictor."""
+        """Multiply the coefficients of each linear predictor by ``a``."""
         return (vector.reshape(self.n_predictors, -1) @ a.T).ravel()
 
     def _derivatives(self, rows, y, weight, eta, shift, precision):
@@ -379,7 +385,7 @@ class Design:
         return gradient, self._several(rows, lambda k, j: weight * (p[:, k] * ((k == j) - p[:, j])), precision)
 
     def _several(self, rows, curvature, precision):
-        """Minus the Hessian for several classes; ``curvature(k, j)`` are weights of rows."""
+        """Minus the Hessian for several classes; ``curvature(k, j)`` weights the rows in the block of classes k, j."""
         hessian, m = precision.copy(), rows.width
         for k in range(self.n_predictors):
             for j in range(k + 1):
@@ -390,10 +396,10 @@ class Design:
         return hessian
 
     def _average(self, rows, y, weight, mean, precision):
-        """Move the mode to the mean of the best Gaussian, whose Hessian, averaged over it, is returned factorised.
+        """Replace the mode by the mean of a variational Gaussian; returns the Hessian averaged over it, factorised.
 
-        Where classes are rare, the posterior is skew: at its mode it looks wider in some directions than it is, and
-        whitened by the Hessian there it would need tiny steps.
+        With rare classes the posterior is skewed. The Hessian at its mode then underestimates the curvature elsewhere
+        in some directions, so coordinates whitened by that Hessian would need tiny steps.
         """
         _, hessian = self._derivatives(rows, y, weight, self.eta(rows), self.mode - mean, precision)
         d, root = factorised(hessian)
@@ -420,12 +426,12 @@ class Design:
             step = d * linalg.cho_solve((root, True), d * gradient)
             move = np.sqrt(max(gradient @ step, 1e-300) / step.size)
             self.mode = self.mode + step * min(1.0, _REACH / move)
-        if not move < _REACH:  # no Gaussian is near, for example where columns separate the classes
+        if not move < _REACH:  # no Gaussian fits, for example because columns separate the classes
             self.mode, d, root = before
         return d, root
 
     def _newton(self, rows, y, weight, mean, precision, tolerance, start):
-        """The mode: the log posterior is strictly concave, so damped Newton steps find it from anywhere."""
+        """The mode, by damped Newton steps; any start will do, since the log posterior is strictly concave."""
         b = np.zeros(mean.size) if start is None else start
         if self.fit_intercept and start is None:
             b[rows.width - 1 :: rows.width] = self.likelihood.start(y, weight)
@@ -454,25 +460,28 @@ class Design:
         return b
 
     def coef_moments(self):
-        """Of the coefficients (n_predictors, n_features) of the columns as given: mode, and variance by the Hessian."""
+        """Mode of the coefficients (n_predictors, n_features) of the columns as given, and variance by the Hessian."""
         variance = (self.whitener**2).sum(axis=1).reshape(self.n_predictors, -1)
         d = self.scale.size
         return self.mode.reshape(self.n_predictors, -1)[:, :d] / self.scale, variance[:, :d] / self.scale**2
 
     def off_by(self, slope):
-        """By how many posterior standard deviations a further slope at the mode would move a coefficient, at most.
+        """Largest shift of a coefficient, in posterior standard deviations, if ``slope`` is added to the gradient.
 
-        ``slope`` is (D,), in the coordinates of the prior.
+        ``slope`` (D,) is in the coordinates of the prior, and the shift is a Newton step from the mode.
         """
         move = self.whitener @ (self.whitener.T @ self._each(self._back(self.reference).T, slope))
         return np.abs(move / np.sqrt((self.whitener**2).sum(axis=1))).max()
 
     def checks(self, theta, temperature):
-        """The check that draws lie near the Gaussian at the mode, in its units; in a list."""
+        """The check that draws lie near the mode, in units of the Gaussian there; a list of at most one check."""
         return check_distance_from_mode(theta, temperature)
 
     def coefficients(self, theta):
-        """Draws (..., D) as coefficients of the columns as given (..., n_predictors, n_features) and intercepts."""
+        """Convert draws (..., D) to coefficients (..., n_predictors, n_features) of the columns as given.
+
+        Also returns the intercepts, (..., n_predictors).
+        """
         b = self.mode + theta @ self.whitener.T
         b = b.reshape(*theta.shape[:-1], self.n_predictors, -1) @ self._back().T
         if not self.fit_intercept:
@@ -486,24 +495,24 @@ class Design:
 
 
 _MAX_LBFGS = 500
-_BARE = 3.0  # rows' worth of curvature
+_BARE = 3.0  # total curvature of a predictor over the rows, below which `DiagonalDesign.is_bare` is set
 
 
 def turn(b):
-    """Turn the classes (..., K) of each column in place, as the kernels do: the first becomes their sum / sqrt(K)."""
+    """Reflect the classes (..., K) in place, as the kernels do, so that the first becomes their sum / sqrt(K)."""
     K = b.shape[-1]
     if K > 1:
         share = b.dtype.type(K**-0.5)
         first = share * b.sum(axis=-1)
         away = (b[..., 0] - first) * (share / (1 - share))
         b[..., 0] = first
-        for k in range(1, K):  # one class at a time: no copy of all draws
+        for k in range(1, K):  # one class at a time, to avoid a copy of all draws
             b[..., k] += away
     return b
 
 
 def turned_curvature(curvature, weight, p):
-    """Minus the second derivatives in the turned predictors of each row; none in what all classes share."""
+    """Minus the second derivatives with respect to each row's predictors after `turn`; 0 for the shared first one."""
     K = p.shape[1]
     if K == 1:
         return curvature
@@ -514,26 +523,29 @@ def turned_curvature(curvature, weight, p):
 
 
 class DiagonalDesign:
-    """Many sparse columns: the mode by L-BFGS, and coordinates scaled by the Hessian's diagonal there.
+    """Coordinates for many sparse columns: relative to the mode, and scaled by the diagonal of the Hessian.
 
-    Parameters as for `Design`, with a prior of diagonal precision. The state is stored column by column: the classes of
-    a column are neighbours. They are turned, so that one coordinate is what all classes share. Intercepts are those at
-    ``centre``, the mean of the columns under the weights that the Hessian gives to rows: with columns of one sign, the
-    intercept at 0 would be correlated with all of them.
+    L-BFGS finds the mode, and no Hessian is factorised.
+
+    Parameters are as for `Design`; the precision of the prior must be diagonal. The state is stored column by column,
+    with the classes of a column next to each other. `turn` is applied to them, so that the first coordinate is what all
+    classes share. Intercepts are those at ``centre``, the mean of the columns with the rows weighted as in the Hessian.
+    If columns have one sign, as counts do, the intercept at 0 would be correlated with all their coefficients.
 
     Attributes
     ----------
     scale : ndarray of shape (n_features,)
         Ones: columns are not standardised.
     mode, whitener : (D,)
-        Coefficients are ``mode + whitener * theta``, intercepts at the reference ``mode + root @ theta`` less
-        ``(centre - reference) . (whitener * theta)``, all but ``mode`` in turned classes.
+        Coefficients are ``mode + whitener * theta``. Intercepts at the reference are ``mode + root @ theta`` minus
+        ``(centre - reference) . (whitener * theta)``. All terms but ``mode`` are in the coordinates of `turn`.
     centre, root : (n_features, n_predictors), (n_predictors, n_predictors)
     is_bare : bool
-        Whether rows hardly bound some predictor from one side, as if they lack a class: no Gaussian is near then.
+        Whether the rows carry hardly any information about some predictor, for example because they lack a class. No
+        Gaussian then approximates the posterior.
     """
 
-    kinks = None  # of a prior with kinks, see `_prior`
+    kinks = None  # the `Kinks` of a Laplace prior
 
     def __init__(
         self,
@@ -577,18 +589,18 @@ class DiagonalDesign:
         square, each, total = rows.second_moments(turned_curvature(curvature, weight, p))
         self.centre = np.zeros((d, n_predictors))
         if fit_intercept:
-            # Nothing but the prior, which is at the reference, bounds what all classes share.
+            # Only the prior, which is at the reference, bounds what all classes share: its ``total`` is 0.
             self.centre += self.reference[:, None]
             np.divide(each, total, out=self.centre, where=total > 0.0)
         away = self.away
         turns = turn(np.eye(n_predictors))
         turned_precision = (precision.reshape(-1, n_predictors) @ turns**2).ravel()
-        # About the centre; rounding must not make it negative.
+        # The second moments are about the centre. Rounding must not make them negative.
         hessian = np.maximum(square - self.centre * each, 0.0).ravel() + turned_precision[:n_coef]
         if fit_intercept:
             last = turned_precision[n_coef:]
             hessian += (away**2 * last).ravel()
-            # The intercepts' full Hessian: only the wide prior bounds what is added to all classes alike.
+            # Intercepts get their full Hessian, since only their wide prior bounds a constant added to all classes.
             block = np.diag(total + last)
             if n_predictors > 1:
                 block = turns @ (np.diag((weight @ p) + precision[n_coef:]) - (p.T * weight) @ p) @ turns
@@ -610,11 +622,11 @@ class DiagonalDesign:
 
     @property
     def away(self):
-        """How far the centre of each class lies from the reference."""
+        """Centre of each class minus the reference, (n_features, n_predictors)."""
         return self.centre - self.reference[:, None]
 
     def rows(self, X):
-        """The rows less the reference."""
+        """The rows with the reference subtracted."""
         return SparseRows(X, self.reference, self.scale, self.fit_intercept)
 
     def params(self, is_sparse, with_value):
@@ -633,7 +645,7 @@ class DiagonalDesign:
         return vector.reshape(self.n_predictors, -1).T.ravel()
 
     def refuse_metric(self, sampler):
-        """Raise: the Fisher information of so many coefficients is not computed."""
+        """Raise, because the Fisher information is not implemented for so many coefficients."""
         raise ValueError(
             f"sampler={sampler!r} needs the Fisher information at every step, which is implemented for up to "
             f"{MAX_ENTRIES} coefficients; these data have {self.mode.size}. Use another, such as 'hmc'."
@@ -650,11 +662,11 @@ class DiagonalDesign:
         return 0.0
 
     def checks(self, theta, temperature):
-        """None: these units are not those of the posterior's spread."""
+        """An empty list: these coordinates do not have the units of the posterior's spread."""
         return []
 
     def coefficients(self, theta):
-        """Draws (..., D) as coefficients (..., n_predictors, n_features) and intercepts, float32 if the draws are."""
+        """Convert draws (..., D) to coefficients (..., n_predictors, n_features) and intercepts; float32 stays so."""
         b = (theta * self.whitener.astype(theta.dtype)).reshape(*theta.shape[:-1], -1, self.n_predictors)
         mode = self.mode.reshape(-1, self.n_predictors)
         if not self.fit_intercept:
@@ -662,7 +674,7 @@ class DiagonalDesign:
             b += mode.astype(b.dtype)
             return np.ascontiguousarray(np.swapaxes(b, -1, -2)), np.zeros((*theta.shape[:-1], self.n_predictors))
         intercept = b[..., -1, :] @ self.root.T
-        # One class at a time: otherwise numpy would copy all draws in float64.
+        # One class at a time, since numpy would otherwise copy all draws in float64.
         for k in range(self.n_predictors):
             intercept[..., k] -= b[..., :-1, k] @ self.centre[:, k].astype(b.dtype)
         intercept = turn(intercept) + (mode[-1] - self.reference @ mode[:-1])
@@ -680,19 +692,19 @@ class DiagonalDesign:
 
 
 def log_likelihoods(design, dense, coef, intercept):
-    """Mean log likelihood of some of the rows, at draws evenly spaced, (n_chains, at most `_SEEN_DRAWS`).
+    """Mean log likelihood of evenly spaced rows at evenly spaced draws, (n_chains, at most `_SEEN_DRAWS`).
 
     Parameters
     ----------
     design : Design or DiagonalDesign
     dense : DenseData
-        As chains read it.
+        The data of the chains.
     coef, intercept : ndarray of shape (n_chains, n_kept, n_predictors, n_features), (n_chains, n_kept, n_predictors)
-        For the columns less their offsets.
+        For the columns with their offsets subtracted.
     """
     some, draws = evenly(dense.n_rows, _SEEN_ROWS), evenly(coef.shape[1], _SEEN_DRAWS)
     d, y = coef.shape[3], dense.y[some, 0].astype(design.likelihood.dtype)
-    if dense.in_random_order:  # packed sparse rows: (value, column) pairs behind the parameters
+    if dense.in_random_order:  # packed sparse rows, stored in ``params`` as (value, column) pairs
         bounds = dense.X[some].astype(np.int64)
         pairs = np.concatenate([dense.params[start:stop] for start, stop in bounds])
         ptr = np.concatenate([[0], np.cumsum(np.diff(bounds)[:, 0])]) // 2

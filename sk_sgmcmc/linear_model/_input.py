@@ -12,7 +12,7 @@ from ..utils._warnings import warn_user
 
 
 def check_labels(y):
-    """Raise if y holds no class labels, or labels of different types, which have no order."""
+    """Raise if y does not contain class labels, or mixes types of labels, which cannot be sorted."""
     y = np.asarray(y)
     if y.dtype == object:
         examples = {"a number" if isinstance(label, Number) else type(label).__name__: label for label in y.ravel()}
@@ -25,13 +25,13 @@ def check_labels(y):
     check_classification_targets(y)
 
 
-# Above this class weight, the intervals of a class shrink to less than 0.7 of what its rows support.
+# Above this class weight, the intervals of a class are less than 0.7 times as wide as its rows justify.
 _MUCH = 2.0
-_UNLIKE = 100.0  # ratio of columns' spreads, from which one scale of the prior does not suit all
+_UNLIKE = 100.0  # ratio of the columns' standard deviations from which one prior scale does not suit all columns
 
 
 def row_weights(X, codes, classes, y, class_weight, sample_weight):
-    """Weights of rows, ``sample_weight`` times that of their class; warns if a class counts as far more rows."""
+    """Weights of rows: ``sample_weight`` times ``class_weight``; warns if class weights make intervals too narrow."""
     weight = check_sample_weight(sample_weight, X, dtype=np.float64).copy()
     if weight.min() < 0:
         raise ValueError(f"sample_weight must not be negative; its smallest entry is {weight.min():g}.")
@@ -57,7 +57,7 @@ def row_weights(X, codes, classes, y, class_weight, sample_weight):
 
 
 def _warn_of_repeated_rows(codes, classes, class_weight, each):
-    """Warn if the posterior treats a class as many more rows than there are."""
+    """Warn if the posterior counts the rows of a class more than twice, so that its intervals are too narrow."""
     n_rows = np.bincount(codes, minlength=len(classes))
     worst = int(np.argmax(np.where(n_rows > 0, each, 0.0)))
     if n_rows[worst] == 0 or each[worst] <= _MUCH:
@@ -72,7 +72,7 @@ def _warn_of_repeated_rows(codes, classes, class_weight, each):
 
 
 def row_offsets(X, weight, fit_intercept):
-    """Offsets subtracted from columns so that no digits are lost; warns if no intercept can absorb them."""
+    """Offsets to subtract from columns to avoid cancellation; zeros, perhaps with a warning, without an intercept."""
     if fit_intercept:
         return far_offsets(X, weight)
     mean, spread, varies = moments(X, weight)
@@ -88,7 +88,7 @@ def row_offsets(X, weight, fit_intercept):
 
 
 def warn_of_unlike_spreads(X, weight, prior_scale, names):
-    """Warn if one scale of the prior, in the units of the columns as given, cannot suit the columns of X."""
+    """Warn if the spreads of the columns differ too much for one prior scale in the units of the columns as given."""
     _, spread, varies = moments(X, weight)
     if not varies.any():
         return

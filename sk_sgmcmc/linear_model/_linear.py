@@ -30,14 +30,14 @@ from ._predict import RegressorDrawsMixin, checked_weights, numeric_responses, r
 from ._prior import HalfT, InverseChiSquared, find_design, typical_scale
 
 _MAX_FEATURES = 5000
-_CUBES = 2e10  # cubes of the number of features, over all sweeps
+_CUBES = 2e10  # bound on n_sweeps * n_features**3, the cost of the sweeps
 _FEWEST_DRAWS = 200
-_LEAST_NOISE = 1e-3  # of the standard deviation of y, by one residual of this size in the default prior
+_LEAST_NOISE = 1e-3  # size of the residual that the default prior adds, in standard deviations of y
 
 
 @keyword_parameters
 class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
-    r"""Linear regression with unknown noise, with draws of the coefficients and the noise.
+    r"""Bayesian linear regression, with draws of the coefficients and of the noise's standard deviation.
 
     :math:`y \sim N(b + \beta^\top x, \sigma_y^2)`, with priors on :math:`\beta` and :math:`\sigma_y`.
 
@@ -47,13 +47,14 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         Scale :math:`\sigma` of the prior of each coefficient. A number refers to the columns of X as given; `fit` warns
         if the standard deviations of dense columns differ by a factor of 100 or more. "auto" learns the scale from the
         data: for standardised columns if X is dense, so that their units do not matter, and for the columns as given if
-        X is sparse. `Gibbs` draws it along with the coefficients; other samplers take a point estimate, see Notes.
+        X is sparse. `Gibbs` draws the scale along with the coefficients; other samplers use a point estimate. See
+        Notes.
     prior : {"normal", "laplace"}, default="normal"
         Distribution of the coefficients: :math:`N(0, \sigma^2)`, or :math:`e^{-|\beta| / \sigma} / (2 \sigma)`, the
         Bayesian lasso.
     n_iter : int or None, default=None
-        Number of sweeps of `Gibbs`, otherwise of steps (trajectories of `HMC`). None: enough for about 1,500 nearly
-        independent draws after burn-in.
+        Number of steps: sweeps of `Gibbs`, trajectories of `HMC`. None: enough for about 1,500 nearly independent draws
+        after burn-in.
 
     Attributes
     ----------
@@ -69,28 +70,29 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         The sampler in use.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood, the noise, the intercept
-        and coefficients (of many, the 20 least settled), and a prior's scale that is drawn. See "When not to believe a
-        fit" in the user guide.
+        and coefficients (of many, the 20 least settled), and the scale of the prior if it is drawn. See "When not to
+        believe a fit" in the user guide.
 
     Other Parameters
     ----------------
     noise_scale_prior : float or None, default=None
-        A number is the scale of a scaled inverse chi-squared prior of :math:`\sigma_y^2`: the size of the residuals
-        that it adds. None is a half-t prior of :math:`\sigma_y`, half-Cauchy by default, whose scale is the standard
-        deviation of y (in a stream, of the first block). It is flat far below that scale, so that small noise is found.
-        A single residual of a thousandth of that scale keeps the noise above 0 if coefficients fit all rows.
+        Scale of a scaled inverse chi-squared prior of :math:`\sigma_y^2`, which acts like additional residuals of this
+        size. None: a half-t prior of :math:`\sigma_y`, half-Cauchy by default, whose scale is the standard deviation of
+        y (in a stream, of the first block). It is flat far below that scale, so it does not bias small noise upwards.
+        It also adds one residual of a thousandth of that scale, which keeps the noise above 0 if coefficients fit all
+        rows exactly.
     degrees_of_freedom_prior : float, default=1
-        Degrees of freedom of that prior. With ``noise_scale_prior=``, it is the number of residuals that the prior
-        adds.
+        Degrees of freedom of the noise's prior. If ``noise_scale_prior`` is a number, this is the number of residuals
+        that the prior adds.
     intercept_prior_scale : float or None, default=None
         Standard deviation of the wide normal prior of the intercept of centred columns. None: 100 times the root mean
         square of y (in a stream, of the first block). ``intercept_`` refers to the columns as given.
     control_variates : bool, default=True
-        Whether minibatches estimate only the part of the log likelihood beyond its second order.
+        Whether minibatches estimate only the difference between the log likelihood and its second-order expansion.
     sampler : str, sampler object or None, default=None
-        None selects `Gibbs`, which is exact and reads the rows once, or `SGHMC` if ``batch_size`` is a number. Any
-        sampler on flat space without a metric fits. Particles (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are
-        approximate, and their intervals too narrow.
+        None: `Gibbs`, which is exact and reads the rows once, or `SGHMC` if ``batch_size`` is a number. Any sampler on
+        flat space without a metric is allowed. Particle samplers (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are
+        approximate, and their intervals are too narrow.
     burn_in : float or int, default=0.5
         Steps to discard at the start, as a fraction (float) or a number (int).
     batch_size : int or "auto", default="auto"
@@ -99,23 +101,25 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     See Also
     --------
-    BayesianPoissonRegressor : Counts.
-    sklearn.linear_model.BayesianRidge : Point estimates of both scales, and a Gaussian given them.
+    BayesianPoissonRegressor : Regression of counts.
+    sklearn.linear_model.BayesianRidge : Point estimates of both scales, and a Gaussian posterior given these.
 
     Notes
     -----
-    `Gibbs` draws all coefficients together given the noise, the noise given them, and for ``prior="laplace"`` the
-    variances of the normal distributions that mix to it (Park and Casella, 2008). It targets the posterior exactly. A
-    learnt scale has a half-Cauchy prior, whose median moves y by its standard deviation for a typical column. It is
-    drawn given the coefficients, and given the ratios of coefficients to scale. The half-t prior of the noise is a
-    mixture of scaled inverse chi-squared ones, whose scale is drawn too (Huang and Wand, 2013). Noise much below a
-    thousandth of the standard deviation of y is overestimated, since that prior adds a residual of this size.
+    `Gibbs` draws all coefficients together given the noise, and the noise given the coefficients. For
+    ``prior="laplace"``, a scale mixture of normal distributions, it also draws the mixing variances (Park and Casella,
+    2008). It targets the posterior exactly. A learnt scale has a half-Cauchy prior, whose median moves y by its
+    standard deviation for a typical column. The scale is drawn given the coefficients, and again given the ratios of
+    coefficients to scale. The half-t prior of the noise is a mixture of scaled inverse chi-squared distributions, whose
+    scale is drawn as well (Huang and Wand, 2013). Noise much below a thousandth of the standard deviation of y is
+    overestimated, since the default prior adds a residual of this size.
 
-    ``prior_scale="auto"`` standardises dense columns by all rows so far (without an intercept, by their root mean
-    squares), so that a change of their units or a shift changes no prediction.
+    ``prior_scale="auto"`` standardises dense columns by all rows so far, so that a shift or a change of units changes
+    no prediction. Without an intercept, columns are divided by their root mean squares instead.
 
-    `partial_fit` adds the sums over the new rows to those over the earlier ones. With `Gibbs`, its posterior is the
-    exact one given all of them. Other samplers read the new rows, and approximate the earlier ones to second order.
+    `partial_fit` adds the sums over the new rows to the sums over the earlier rows. With `Gibbs`, its posterior is
+    exact given all rows. Other samplers read the new rows, and approximate the log likelihood of the earlier ones to
+    second order.
 
     Gradient-based samplers move in whitened coefficients and the logarithm of the noise's standard deviation. For them,
     ``prior_scale="auto"`` and ``prior="laplace"`` are as in `BayesianLogisticRegression`: a point estimate of the
@@ -160,7 +164,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     @fits_anew
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Draw the coefficients and the noise given rows and responses.
+        """Fit the model: draw the coefficients and the noise.
 
         Parameters
         ----------
@@ -193,7 +197,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     @all_or_nothing
     def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Continue with further rows; the sums over those of earlier calls are kept.
+        """Continue with further rows; only sums over the rows of earlier calls are kept.
 
         Parameters
         ----------
@@ -218,12 +222,12 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     def resume(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # type: ignore[override]
         """Continue a fit that was interrupted or loaded from a checkpoint.
 
-        Gives the draws that an uninterrupted `fit` would have given.
+        The draws are the same as without the interruption.
 
         Parameters
         ----------
         X, y, sample_weight : same type and content as given to `fit`, or to the last `partial_fit`
-            The data: a saved estimator holds none.
+            The data, which a saved estimator does not contain.
 
         Returns
         -------
@@ -279,7 +283,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         return self._move(sampler, X, y, weight, None if earlier is None else new, before)
 
     def _set_priors(self, y, weight):
-        """Priors of the noise and the intercept, from the first rows where none are given."""
+        """Set the priors of the noise and the intercept; scales that are None come from the first rows."""
         mean, largest = np.average(y, weights=weight), float(np.sqrt(np.average(y**2, weights=weight)))
         spread = float(np.sqrt(np.average((y - mean) ** 2, weights=weight)))
         self._response_scale = spread if spread > 1e-12 * largest else largest or 1.0
@@ -299,7 +303,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     @property
     def _columns(self):
-        """Units of the columns in which the prior has its scale: of all rows so far, if learnt from dense ones."""
+        """Units of the columns to which the prior's scale refers: their spreads if learnt from dense X, else 1."""
         if self.prior_scale == "auto" and self._standardises:
             return self._sums.scale
         return np.ones(self._sums.scale.size)
@@ -307,13 +311,13 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     # -- Gibbs ---------------------------------------------------------------------------------------------------
 
     def _conditionals(self):
-        """What the chains of `Gibbs` read."""
+        """The `GibbsData` of the chains."""
         scale = None if self.prior_scale == "auto" else min(float(self.prior_scale), LARGEST)
         units = self._columns, scale, self._scale_unit, self._intercept_scale
         return GibbsData(self._sums, self._noise, self.prior == "laplace", *units)
 
     def _sweep(self, sampler, n_rows, before):
-        """Run chains of `Gibbs`, which start again in a stream; ``n_rows`` are those given now."""
+        """Run new chains of `Gibbs`, also in a stream; ``n_rows`` is the number of rows passed to this call."""
         d = self.n_features_in_
         n_draws = int(np.clip(_CUBES / d**3 / 2, _FEWEST_DRAWS, MAX_DRAWS))
         n_iter = 2 * n_draws if self.n_iter is None else int(self.n_iter)
@@ -325,9 +329,9 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     # -- gradients -----------------------------------------------------------------------------------------------
 
     def _move(self, sampler, X, y, weight, new, before):
-        """Run chains that move by gradients of these rows; in a stream ``new`` are the `Sums` over them."""
+        """Run chains that use gradients on these rows; ``new`` are their `Sums`, or None without earlier rows."""
 
-        def make(prior, last=None):  # which would not speed up the search for the mode
+        def make(prior, last=None):  # ignores the last design, which would not speed up the search for the mode
             return NormalDesign(self._sums, prior, self._noise, self.fit_intercept, self.control_variates, new)
 
         scales = self.prior_scale, self._intercept_scale, self._scale_unit, self._columns
@@ -407,7 +411,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         return 0.5 * (low + high)
 
     def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Share R² of the variance of y that the predictions explain.
+        """Coefficient of determination R² of the predictions.
 
         Parameters
         ----------

@@ -25,16 +25,16 @@ from ._predict import INPUT, DrawsPredictMixin
 
 
 def _n_predictors(classes):
-    """Linear predictors: one for two classes, else one for each."""
+    """Number of linear predictors: one for two classes, else one for each class."""
     return 1 if len(classes) == 2 else len(classes)
 
 
 @keyword_parameters
 class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearModel):
-    r"""Logistic regression, binary or multinomial, with draws of the coefficients.
+    r"""Bayesian logistic regression, binary or multinomial, with draws of the coefficients.
 
-    :math:`P(y = k \mid x) \propto \exp(b_k + \beta_k^\top x)` with :math:`\beta_{kj} \sim N(0, \sigma^2)`. Two classes
-    have one :math:`\beta`, for the second; more have one each.
+    :math:`P(y = k \mid x) \propto \exp(b_k + \beta_k^\top x)` with :math:`\beta_{kj} \sim N(0, \sigma^2)`. With two
+    classes there is one :math:`\beta`, for the second class; with more, each class has its own.
 
     Parameters
     ----------
@@ -55,12 +55,12 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         effect; `fit` then warns.
     n_iter : int or None, default=None
         Number of steps (trajectories of `HMC`). None: enough for about 1,500 nearly independent draws after burn-in, or
-        for 100 to 300 with several classes, whose steps take longer.
+        for 100 to 300 with more than two classes, since their steps take longer.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels, sorted.
     coef_ : ndarray of shape (1 or n_classes, n_features)
         Posterior mean of the coefficients.
     intercept_ : ndarray of shape (1 or n_classes,)
@@ -77,45 +77,47 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         ``samples_["intercept"]`` refer to the columns as given.
     thin : int or "auto", default="auto"
         Keep every ``thin``-th step after burn-in. "auto" keeps at most 100 draws, and averages posterior means and
-        predictions over up to fifteen times as many, or three times for several classes.
+        predictions over up to fifteen times as many, or three times for more than two classes.
 
     Notes
     -----
-    Newton's method finds the mode :math:`\hat\beta`, and the chain moves in coordinates :math:`\phi`,
-    :math:`\beta = \hat\beta + T \phi`, :math:`T T^\top` the inverse Hessian there. The posterior is then close to
-    :math:`N(0, I)` whatever the scales of the columns and their correlations, and one step size suits all data. With
-    control variates the gradient is
+    Newton's method finds the mode :math:`\hat\beta`. The chain moves in coordinates :math:`\phi` with
+    :math:`\beta = \hat\beta + T \phi`, where :math:`T T^\top` is the inverse Hessian at the mode. The posterior is then
+    close to :math:`N(0, I)` whatever the scales of the columns and their correlations, so one step size suits all data.
+    With control variates the gradient is
 
     .. math:: -\phi + \frac Nn \, T^\top \sum_{i \in S} x_i \bigl(p_i(\hat\beta) - p_i(\beta)
               + p_i(\hat\beta) (1 - p_i(\hat\beta)) \, x_i^\top T \phi\bigr),
 
-    unbiased, and without noise if the posterior is Gaussian. In `partial_fit`, the Gaussian approximation at the mode
-    replaces the rows of earlier calls. Up to two million numbers of these rows are kept as well. They are read again if
-    new rows move the mode to where the approximation is wrong, for example because earlier rows lacked a class or came
-    sorted.
+    which is unbiased, and without noise if the posterior is Gaussian. In `partial_fit`, the Gaussian approximation at
+    the mode replaces the rows of earlier calls. These rows are kept as well while they have at most two million
+    entries. `partial_fit` reads them again if new rows move the mode to where the approximation is inaccurate, for
+    example because the earlier rows lacked a class or came sorted.
 
     ``prior_scale="auto"`` takes the mode of the posterior of :math:`\log \sigma`, under a half-Cauchy prior on
-    :math:`\sigma` whose median moves the log odds by 1 for a typical column. Coefficients are integrated out by the
-    Gaussian at their mode (MacKay's evidence), or for the Laplace prior bounded by the best Gaussian. The search covers
-    the whole range of scales, since there may be several modes. Draws are then given the scale that it found.
+    :math:`\sigma` whose median moves the log odds by 1 for a typical column. The coefficients are integrated out with a
+    Gaussian approximation at their mode (MacKay's evidence); for the Laplace prior, with the best Gaussian bound of the
+    prior. The search covers the whole range of scales, since there may be several modes. The draws are conditional on
+    the scale found.
 
     For dense X, DataFrames included, the prior is :math:`\beta_j s_j \sim N(0, \sigma^2)`, where :math:`s_j` is the
     standard deviation of column j (without an intercept, its root mean square). A change of units or a shift of a
-    column then changes no prediction. For sparse X, such as tf-idf, one scale serves all columns as given: rare words
-    keep the stronger shrinkage. `partial_fit` keeps the scale and the units of its first call unless it reads all rows
-    again. A column that is constant at first gets its unit from the first block in which it varies.
+    column then changes no prediction. For sparse X, such as tf-idf, one scale applies to all columns as given, so rare
+    words are shrunk more. `partial_fit` keeps the scale and the units of its first call unless it reads all rows again.
+    A column that is constant at first gets its unit from the first block in which it varies.
 
     With ``prior="laplace"`` the kink at 0 is rounded. Chains target the density with :math:`\sqrt{\beta^2 +
-    \epsilon^2}` for :math:`|\beta|`, where :math:`\epsilon` is a tenth of a coefficient's posterior standard deviation;
-    the standard deviation of the draws hardly grows. The coordinates are those of the best Gaussian bound of the prior.
+    \epsilon^2}` instead of :math:`|\beta|`, where :math:`\epsilon` is a tenth of a coefficient's posterior standard
+    deviation. This hardly increases the standard deviation of the draws. The mode and the Hessian are computed with the
+    best Gaussian bound of the prior.
 
     Sparse rows stay sparse. With more than 1,000 coefficients, the Hessian is not factorised:
 
     - L-BFGS finds the mode.
-    - :math:`T` is the diagonal root of the inverse of the Hessian's diagonal. One of its coordinates is what all
-      classes of a column share, which only the prior bounds.
-    - Control variates remove the first order only.
-    - Fewer draws are kept: above 2,000 coefficients at most 200, above 10,000 in float32; within 512 MiB.
+    - :math:`T` is diagonal: the inverse square root of the Hessian's diagonal. For each column, one coordinate is what
+      all classes share, which only the prior bounds.
+    - Control variates are of first order.
+    - Fewer draws are kept: at most 200 above 2,000 coefficients, in float32 above 10,000, and within 512 MiB.
     - In `partial_fit`, the diagonal replaces the Hessian.
     - Dense rows are converted to sparse ones.
 
@@ -150,7 +152,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
 
     @fits_anew
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Draw the coefficients given labelled rows.
+        """Fit the model: draw the coefficients.
 
         Parameters
         ----------
@@ -193,14 +195,14 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     def partial_fit(
         self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Continue with further rows; a Gaussian replaces those of earlier calls where it is near enough.
+        """Continue with further rows; a Gaussian represents the rows of earlier calls where it is accurate enough.
 
         Parameters
         ----------
         X, y : as for `fit`
             Further rows.
         classes : array-like of shape (n_classes,), default=None
-            All labels; needed in the first call unless y holds them all.
+            All labels. Required in the first call unless its y contains all of them.
         sample_weight : array-like of shape (n_samples,), default=None
             As for `fit`.
 
@@ -238,7 +240,10 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
 
     @staticmethod
     def _check_weighted_classes(classes, codes):
-        """Raise if fewer than two classes have rows with a weight above 0, given their codes; warn if some has none."""
+        """Raise if fewer than two classes have rows of positive weight; warn if a class has none.
+
+        ``codes`` are the class codes of the rows of positive weight.
+        """
         has_rows = np.bincount(codes, minlength=len(classes)) > 0
         without = classes[~has_rows].tolist()
         if has_rows.sum() < 2:
@@ -255,13 +260,13 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
 
     @staticmethod
     def _codes(y, known):
-        """Codes of labels that must be known."""
+        """Codes of the labels y; raises if a label is not among the ``known`` classes."""
         if unknown := sorted(set(np.unique(y).tolist()) - set(known.tolist())):
             raise ValueError(f"y holds the labels {unknown}, which are not among the classes {known.tolist()}.")
         return np.searchsorted(known, y)
 
     def _weighted(self, X, codes, classes, y, sample_weight):
-        """Rows with a weight above 0, their class codes and weights; rows are sparse where the kernels read them so."""
+        """Rows with a weight above 0, in the form that the kernels read, with their class codes and weights."""
         X = self._checked_rows(X)
         weight = row_weights(X, codes, classes, y, self.class_weight, sample_weight)
         return self._weighted_rows(X, codes.astype(np.int64), weight, _n_predictors(classes))
@@ -270,12 +275,12 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     def resume(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # type: ignore[override]
         """Continue a fit that was interrupted or loaded from a checkpoint.
 
-        Gives the draws that an uninterrupted `fit` would have given.
+        The draws are the same as without the interruption.
 
         Parameters
         ----------
         X, y, sample_weight : same type and content as given to `fit`, or to the last `partial_fit`
-            The data: a saved estimator holds none but those of a stream that later calls may need again.
+            The data. A saved estimator contains only those rows of a stream that later calls may need again.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Linear regression: sums over rows, coordinates that suit a sampler, and the exact Gibbs sampler."""
+"""Linear regression: sums over rows, coordinates for gradient-based samplers, and the exact Gibbs sampler."""
 
 from dataclasses import dataclass, replace
 
@@ -16,18 +16,20 @@ _CLOSE = 1e-8
 
 @dataclass
 class Sums:
-    """Weighted sums over rows, about their means if there is an intercept, in units of ``scale``.
+    """Weighted sums of squares and products over rows, the sufficient statistics of linear regression.
+
+    Columns are standardised: ``mean`` is subtracted, and they are divided by ``scale``.
 
     Parameters
     ----------
     total : float
-        Of the weights.
+        Sum of the weights.
     mean, scale : ndarray of shape (n_features,)
-        Of the columns; a mean of 0 without an intercept.
+        Means of the columns, and their standard deviations. Without an intercept, zeros and root mean squares.
     y_mean, square : float
-        Mean of the responses, and sum of squares about it.
+        Mean of the responses (0 without an intercept), and sum of squares about it.
     gram, cross : ndarray of shape (n_features, n_features), (n_features,)
-        Of standardised columns, with each other and with the responses.
+        Sums of products of standardised columns, with each other and with the centred responses.
     """
 
     total: float
@@ -40,7 +42,7 @@ class Sums:
 
     @classmethod
     def of(cls, X, y, weight, fit_intercept):
-        """Sums over rows; X dense or sparse."""
+        """The sums over rows; X may be dense or sparse."""
         mean, spread, varies = moments(X, weight)
         total = float(weight.sum())
         if not fit_intercept:
@@ -54,7 +56,7 @@ class Sums:
         return cls(total, mean, scale, y_mean, float(weight @ away**2), rows.gram(weight), cross)
 
     def __add__(self, other):
-        """Sums over the rows of both."""
+        """The sums over the rows of both, centred and scaled by their joint means and spreads."""
         total = self.total + other.total
         share = self.total * other.total / total
         x, y = other.mean - self.mean, other.y_mean - self.y_mean
@@ -78,26 +80,29 @@ class Sums:
         return self.gram * np.outer(self.scale, self.scale)
 
     def residual_square(self, b):
-        """Sum of squares of the residuals, the intercept being at its best, under standardised coefficients."""
+        """Residual sum of squares for standardised coefficients b, with the intercept that minimises it."""
         return max(self.square - 2.0 * (b @ self.cross) + b @ self.gram @ b, 0.0)
 
 
 class NormalDesign:
-    """Coordinates of the coefficients of standardised columns, the intercept, and the noise's log scale.
+    """Whitened coordinates of the coefficients of standardised columns, the intercept, and the noise's log scale.
 
     Parameters
     ----------
     sums : Sums
-        Of all rows, earlier ones included.
+        Sums over all rows, earlier ones included.
     prior : Quadratic
-        Of the coefficients of the columns as given, and the intercept at the columns' mean, with a diagonal precision.
+        Prior of the coefficients of the columns as given, and of the intercept at the columns' mean, with a diagonal
+        precision.
     noise : InverseChiSquared or HalfT
+        Prior of the noise.
     fit_intercept, control_variates : bool
     new : Sums, default=None
-        Of the rows that chains read, where they are not all: second order stands for the others.
+        Sums over the rows that chains read. A second-order expansion represents all other rows. None: chains read all
+        rows.
     """
 
-    kinks = None  # of a prior with kinks, see `_prior`
+    kinks = None  # the `Kinks` of a Laplace prior
     n_predictors = 1
 
     def __init__(self, sums, prior, noise, fit_intercept, control_variates, new=None):
@@ -117,10 +122,10 @@ class NormalDesign:
         self._quadratic = self.whitener.T @ hessian @ self.whitener
 
     def _find(self, precision, wide):
-        """The point about which second orders are taken, and the whitener.
+        """Find the point of the second-order expansion, and the whitener.
 
-        The noise's variance is the mode with coefficients integrated out: with few rows, that of the joint density lies
-        far from where the posterior is.
+        The variance of the noise there is its mode with the coefficients integrated out. With few rows, the mode of the
+        joint density lies far from the bulk of the posterior.
         """
         sums, noise = self.sums, self.noise
         variance = max(noise.best(sums.total, sums.square), np.finfo(float).tiny)
@@ -145,7 +150,10 @@ class NormalDesign:
         self.unwhitener = linalg.block_diag(root.T / unit, np.diag(np.reciprocal(spreads)))
 
     def _derivatives(self, known, less=None):
-        """Gradient and minus the Hessian at the point, of the prior and of rows in ``known`` but not in ``less``."""
+        """Gradient and minus the Hessian at the point, of the prior and of the rows in ``known`` but not in ``less``.
+
+        ``known`` and ``less`` are `Sums` or None.
+        """
         d, E = self.scale.size, self.sigma**-2
         beta = self.mode
         slope, curvature = self.noise.derivatives(self.sigma**2)
@@ -154,9 +162,9 @@ class NormalDesign:
         for sums, sign in ((known, 1.0), (less, -1.0)):
             if sums is None:
                 continue
-            unit = self.scale / sums.scale  # standardised here, standardised there
+            unit = self.scale / sums.scale  # the design and these sums may standardise columns differently
             b = beta[:d] / unit
-            # The intercept there, of columns about another mean.
+            # The mean residual: these sums are about other means of the columns.
             level = sums.y_mean - (sums.mean - self.shift) / self.scale @ beta[:d]
             level -= beta[d] if self.fit_intercept else 0.0
             pull = (sums.cross - sums.gram @ b) / unit
@@ -175,27 +183,27 @@ class NormalDesign:
         return gradient, hessian
 
     def params(self, with_value):
-        """As `Design.params`, for the kernel of linear regression."""
+        """``params`` of the kernel of linear regression, see `Design.params`."""
         head = [self._linear.size, layout.FIRST_ORDER * self.control, layout.FULL, with_value, 0.0]
         E = self.sigma**-2
         noise = np.array([E, E * self.noise.square, *self.noise.tail(self.sigma**2)])
         parts = [self._linear, self._quadratic.ravel(), self.whitener.ravel(), noise]
-        kinks = None if self.kinks is None else replace(self.kinks, n_more=self.kinks.n_more + 1)  # the noise's
+        kinks = None if self.kinks is None else replace(self.kinks, n_more=self.kinks.n_more + 1)  # noise has no kink
         return joined(head, parts, kinks, False)
 
     def read(self, X, y):
-        """Rows as the kernel reads them, and their residuals at the point."""
+        """Standardised rows for the kernel, and their residuals at the point of expansion."""
         rows = DenseRows(X, self.shift, self.scale, self.fit_intercept)
         return rows.Z, (y - rows.predict(self.mode[None])[:, 0])[:, None]
 
     def coef_moments(self):
-        """As `Design.coef_moments`."""
+        """Mode and variance of the coefficients, see `Design.coef_moments`."""
         d = self.scale.size
         variance = (self.whitener[:d] ** 2).sum(axis=1)
         return (self.mode[:d] / self.scale)[None], (variance / self.scale**2)[None]
 
     def coefficients(self, theta):
-        """Draws (..., D) as coefficients (..., n_features), intercepts (...) and standard deviations of the noise."""
+        """Convert draws (..., D) to coefficients (..., n_features), intercepts (...) and noise scales (...)."""
         d = self.scale.size
         delta = theta @ self.whitener.T
         coef = (self.mode[:d] + delta[..., :d]) / self.scale
@@ -213,32 +221,34 @@ class NormalDesign:
         return self.unwhitener @ np.append(b - self.mode, np.log(sigma / self.sigma))
 
     def checks(self, theta, temperature):
-        """As `Design.checks`."""
+        """The check that draws lie near the mode, see `Design.checks`."""
         return check_distance_from_mode(theta, temperature)
 
 
-_WIDTH = 1.0  # of the slices of a log scale
-_MAX_STEPS = 20
-_SPREAD = 0.5  # of log scales at the start, so that chains start apart
+_WIDTH = 1.0  # initial width of the slice of a log scale
+_MAX_STEPS = 20  # by which the slice is extended to each side
+_SPREAD = 0.5  # standard deviation of the log scales at the start, so that the starts of chains are dispersed
 
 
 @dataclass(frozen=True)
 class GibbsData:
-    """What the sampler reads.
+    """Data and priors that the Gibbs sampler reads.
 
     Parameters
     ----------
     sums : Sums
     noise : InverseChiSquared or HalfT
+        Prior of the noise.
     is_laplace : bool
+        Whether the prior of the coefficients is Laplace rather than normal.
     columns : ndarray of shape (n_features,)
-        Units of the columns: the prior is that of the coefficients times these.
+        Units of the columns: the prior applies to the coefficients times these units.
     scale : float or None
-        Of the prior of coefficients; None is learnt.
+        Scale of the prior of the coefficients. None: drawn.
     unit : float
-        Median of the half-Cauchy prior of a scale that is learnt.
+        Median of the half-Cauchy prior of a scale that is drawn.
     intercept_scale : float or None
-        Standard deviation of the intercept's prior at the columns' mean; None without intercept.
+        Standard deviation of the intercept's prior at the columns' mean; None without an intercept.
     """
 
     sums: object
@@ -251,12 +261,12 @@ class GibbsData:
 
     @property
     def prior_unit(self):
-        """Of coefficients, in which the prior has its scale, in units of the sums."""
+        """Factor from the coefficients to which the prior's scale refers to those of the sums' standardised columns."""
         return self.sums.scale / self.columns
 
 
 def slice_draw(log_density, x, rng):
-    """One step of slice sampling with stepping out, on the line."""
+    """One update of a number by slice sampling with stepping out."""
     level = log_density(x) + np.log(1.0 - rng.random())
     low = x - _WIDTH * rng.random()
     high = low + _WIDTH
@@ -276,11 +286,12 @@ def slice_draw(log_density, x, rng):
 
 
 class GibbsChain(Chain):
-    """Sweeps over the noise, the scale of the prior, and the coefficients; parameters as for `Chain`.
+    """Gibbs sweeps over the noise, the scale of the prior, and the coefficients; parameters are as for `Chain`.
 
-    Coefficients are drawn together given the noise and the prior's variances, which a Laplace prior mixes over an
-    exponential distribution. A scale that is learnt is drawn twice in a sweep: given the coefficients, and given
-    the coefficients divided by it, so that it mixes whether rows or prior determine them.
+    The coefficients are drawn together given the noise and their prior variances. A Laplace prior is a mixture of
+    normal distributions with exponentially distributed variances, which are drawn too. A learnt scale is drawn twice in
+    a sweep: given the coefficients, and given the coefficients divided by the scale. It then mixes well whether the
+    rows or the prior determine the coefficients.
     """
 
     def __init__(self, seed, plan):
@@ -294,7 +305,7 @@ class GibbsChain(Chain):
         return self
 
     def _start(self):
-        """Draw the first state: variances near those of the responses, then coefficients given them."""
+        """Draw the first state: a noise variance dispersed about that of the responses, then the coefficients."""
         data, rng = self.data, self.rng
         sums, noise = data.sums, data.noise
         self.is_started = True
@@ -325,16 +336,16 @@ class GibbsChain(Chain):
         self.variance = max(noise.draw(sums.total, square, self.variance, self.rng), np.finfo(float).tiny)
 
     def _draw_local(self):
-        """Variances over which normal distributions mix to a Laplace one."""
+        """Draw the variances of the normal mixture that makes up the Laplace prior."""
         size = np.maximum(np.abs(self.b / self.data.prior_unit) / self.scale, 1e-100)
         self.local = 1.0 / np.maximum(self.rng.wald(1.0 / size, 1.0), 1e-200)
 
     def _hyper(self, x):
-        """Log density of the logarithm of a scale, half-Cauchy."""
+        """Log density of x, the logarithm of a half-Cauchy scale, up to a constant."""
         return x - np.log1p(np.exp(2.0 * (x - np.log(self.data.unit))))
 
     def _draw_scale(self):
-        """Draw the scale given the coefficients, then both together given their ratios."""
+        """Draw the scale given the coefficients, then rescale both together given their ratios."""
         sums, d = self.data.sums, self.b.size
         size = np.abs(self.b / self.data.prior_unit)
         total = size.sum() if self.data.is_laplace else 0.5 * size @ size
@@ -367,7 +378,7 @@ class GibbsChain(Chain):
             self.keep(self.current())
 
     def current(self):
-        """The present state; the intercept is that of the columns' mean."""
+        """The current state; the intercept "centre" is at the columns' mean."""
         return {
             "coef": self.b / self.data.sums.scale,
             "centre": np.float64(self.centre),

@@ -26,12 +26,12 @@ from ._base import BaseLinearModel
 from ._design import COUNTS
 from ._predict import RegressorDrawsMixin, checked_weights, numeric_responses, refuse_sizes
 
-_LARGEST_MEAN = 1e18  # of counts that an int64 can hold
+_LARGEST_MEAN = 1e18  # so that simulated counts fit in int64
 
 
 @keyword_parameters
 class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
-    r"""Poisson regression of counts with a log link, with draws of the coefficients.
+    r"""Bayesian Poisson regression of counts with a log link, with draws of the coefficients.
 
     :math:`y \sim \mathrm{Poisson}(e^{b + \beta^\top x})`, or with an exposure :math:`t`,
     :math:`\mathrm{Poisson}(t \, e^{b + \beta^\top x})`.
@@ -44,13 +44,13 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     Other Parameters
     ----------------
     intercept_prior_scale : float, default=100
-        Standard deviation of the wide normal prior of the intercept of centred columns, which is the log mean at the
-        mean of X (in a stream, of the first block). ``intercept_`` refers to the columns as given.
+        Standard deviation of the wide normal prior of the intercept of centred columns, which is the log mean response
+        at the mean of X (in a stream, at the mean of the first block). ``intercept_`` refers to the columns as given.
 
     See Also
     --------
-    BayesianLinearRegression : Normal responses.
-    sklearn.linear_model.PoissonRegressor : The mode: ``alpha`` is ``1 / (n_samples * prior_scale**2)``.
+    BayesianLinearRegression : Regression with normal noise.
+    sklearn.linear_model.PoissonRegressor : The posterior mode, with ``alpha = 1 / (n_samples * prior_scale**2)``.
 
     Notes
     -----
@@ -59,8 +59,8 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     posterior of :math:`\log \sigma`, under a half-Cauchy prior on :math:`\sigma` whose median multiplies the mean by
     :math:`e` for a typical column.
 
-    ``exposure=t`` and rates ``y / t`` with ``sample_weight=t``, as for scikit-learn's ``PoissonRegressor``, give the
-    same posterior. If counts vary more than a Poisson distribution does, intervals are too narrow.
+    Counts ``y`` with ``exposure=t`` have the same posterior as rates ``y / t`` with ``sample_weight=t``, the form that
+    scikit-learn's ``PoissonRegressor`` takes. If counts are overdispersed, intervals are too narrow.
 
     References
     ----------
@@ -84,7 +84,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     _likelihood = COUNTS
     _has_exposures = True
-    _had_exposure = False  # whether the rows fitted had one
+    _had_exposure = False  # whether an exposure was passed with the first rows
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -95,19 +95,19 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     def fit(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, exposure: ArrayLike | None = None
     ) -> Self:
-        """Draw the coefficients given rows and counts.
+        """Fit the model: draw the coefficients.
 
         Parameters
         ----------
         X : array-like, sparse matrix or sparse array of shape (n_samples, n_features)
             Features, on any scales. Sparse rows stay sparse.
         y : array-like of shape (n_samples,)
-            Counts, or rates weighted by their exposure; not negative.
+            Counts, or rates if ``sample_weight`` contains their exposure; not negative.
         sample_weight : array-like of shape (n_samples,), default=None
             Each row counts this many times.
         exposure : float or array-like of shape (n_samples,), default=None
-            Time, area or population in which each count was made; positive. `score`, `partial_fit` and `resume` then
-            need one too, and predictions without one warn that they are rates.
+            Time, area or population in which each count was made; positive. If you pass it, `score`, `partial_fit` and
+            `resume` require it too, and predictions without it warn that they are rates.
 
         Returns
         -------
@@ -133,7 +133,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     def partial_fit(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, exposure: ArrayLike | None = None
     ) -> Self:
-        """Continue with further rows; a Gaussian replaces those of earlier calls where it is near enough.
+        """Continue with further rows; a Gaussian represents the rows of earlier calls where it is accurate enough.
 
         Parameters
         ----------
@@ -156,12 +156,12 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     ) -> Self:
         """Continue a fit that was interrupted or loaded from a checkpoint.
 
-        Gives the draws that an uninterrupted `fit` would have given.
+        The draws are the same as without the interruption.
 
         Parameters
         ----------
         X, y, sample_weight, exposure : same type and content as given to `fit`, or to the last `partial_fit`
-            The data: a saved estimator holds none but those of a stream that later calls may need again.
+            The data. A saved estimator contains only those rows of a stream that later calls may need again.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         return self._resume_on(*self._checked(X, y, sample_weight, exposure, reset=False, method="resume"))
 
     def _checked(self, X, y, sample_weight, exposure, reset=True, method="fit"):
-        """Rows, rates and weights: those of counts times exposures are the same."""
+        """Rows, rates y / exposure, and weights times exposure, which have the likelihood of the counts."""
         y, sample_weight, exposure = aligned(X, y=y, sample_weight=sample_weight, exposure=exposure)
         X, y = numeric_responses(self, X, y, reset)
         if reset:
@@ -194,7 +194,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         return self._weighted_rows(X, y, weight, 1)
 
     def _refuse_forgotten(self, method, exposure):
-        """Raise if rows with counts lack an exposure, which the rows that were fitted had."""
+        """Raise if no exposure is passed to ``method``, although one was passed to `fit`."""
         if exposure is None and self._had_exposure:
             more = (
                 " In cross-validation and searches, enable metadata routing, which passes the exposure on to `score`: "
@@ -208,7 +208,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             )
 
     def _refuse_new(self, method, exposure):
-        """Raise if rows have an exposure, which earlier ones had not."""
+        """Raise if an exposure is passed to ``method``, although none was passed to `fit`."""
         if exposure is not None and not self._had_exposure:
             raise ValueError(
                 f"`exposure` must not be passed to `{method}`, since earlier rows were fitted without one. Leave it "
@@ -216,7 +216,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
             )
 
     def _warn_of_forgotten(self, method, exposure):
-        """Warn if predictions lack an exposure, which the rows that were fitted had."""
+        """Warn if predictions are made without an exposure, although one was passed to `fit`."""
         if exposure is None and self._had_exposure:
             warn_user(
                 f"`fit` was given an exposure and `{method}` was not, so predictions are for one unit of exposure: "
@@ -242,7 +242,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     @staticmethod
     def _means(eta):
-        return np.exp(np.minimum(eta, np.log(LARGEST)))  # no counts larger than that can be fitted either
+        return np.exp(np.minimum(eta, np.log(LARGEST)))  # `fit` refuses larger counts as well
 
     @staticmethod
     def _variances(means):
@@ -288,17 +288,19 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         X : array-like, sparse matrix, sparse array or Dask array of shape (n_samples, n_features)
             Rows.
         return_std : bool, default=False
-            Whether to return the standard deviation of a new count too. Dask arrays have means only.
+            Whether to return the standard deviation of a new count too; not available for Dask arrays.
         exposure : float or array-like of shape (n_samples,), default=None
-            Time, area or population in which each count will be made; positive. None is 1 for each row, with a warning
-            if `fit` was given an exposure; 1 predicts rates without it. For a Dask array, multiply its answer.
+            Time, area or population in which each count will be made; positive. None: 1 for each row, with a warning if
+            an exposure was passed to `fit`. Pass 1 to predict rates without the warning. For a Dask array, leave it out
+            and multiply the result.
 
         Returns
         -------
         mean : ndarray, lazy for a Dask array, of shape (n_samples,)
             Predictions.
         std : ndarray of shape (n_samples,)
-            Only with ``return_std=True``: of a new count, so it holds both the noise and the uncertainty of the mean.
+            Only with ``return_std=True``. Standard deviation of a new count, which includes both the noise and the
+            uncertainty of the mean.
         """
         check_is_fitted(self, "samples_")
         self._warn_of_forgotten("predict", exposure)
@@ -324,16 +326,17 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         interval : float, default=0.9
             Posterior mass between the two ends.
         of : {"observation", "mean"}, default="observation"
-            What the interval holds with that probability: a new count at the row (the posterior predictive
+            What the interval covers with that probability: a new count at the row (the posterior predictive
             distribution, noise included), or the mean of such counts.
         exposure : float or array-like of shape (n_samples,), default=None
-            Time, area or population in which each count will be made; positive. None is 1 for each row, with a warning
-            if `fit` was given an exposure.
+            Time, area or population in which each count will be made; positive. None: 1 for each row, with a warning if
+            an exposure was passed to `fit`.
 
         Returns
         -------
         mean, low, high : ndarray of shape (n_samples,)
-            The interval has equal tails. The ends of an interval of counts are counts, and hold at least its mass.
+            The interval has equal tails. The ends of an interval of counts are counts, so its mass is at least
+            ``interval``.
         """
         check_is_fitted(self, "samples_")
         self._warn_of_forgotten("predict_interval", exposure)
@@ -357,7 +360,9 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     def score(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, exposure: ArrayLike | None = None
     ) -> float:
-        r"""Share :math:`D^2` of the Poisson deviance that the predictions explain, as scikit-learn's regressor.
+        r"""Share :math:`D^2` of the Poisson deviance that the predictions explain.
+
+        Scikit-learn's ``PoissonRegressor`` has the same score.
 
         Parameters
         ----------
@@ -368,13 +373,13 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
         exposure : float or array-like of shape (n_samples,), default=None
-            Time, area or population in which each count was made; positive. Required if `fit` was given one; else None
-            is 1 for each row.
+            Time, area or population in which each count was made; positive. Required if one was passed to `fit`;
+            otherwise None is 1 for each row.
 
         Returns
         -------
         float
-            1 at best, 0 for the mean of y, and where all y are equal.
+            1 at best, 0 for a constant prediction of the mean of y, and 0 if all y are equal.
         """
         check_is_fitted(self, "samples_")
         for name, given in {"X": X, "y": y, "sample_weight": sample_weight}.items():
@@ -393,12 +398,12 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
 
 def _is_one(exposure):
-    """Whether predictions are for one unit of exposure."""
+    """Whether the exposure is None or the number 1, so that predictions are for one unit."""
     return exposure is None or (np.isscalar(exposure) and exposure == 1)
 
 
 def _checked_exposure(exposure, n_rows):
-    """As float64, (n_rows,); raises where a row has none."""
+    """The exposure of each row as float64, (n_rows,); raises unless all are positive and finite."""
     refuse_dask(exposure, "exposure")
     exposure = real_array("exposure", exposure)
     if exposure.shape not in ((), (n_rows,)):

@@ -19,13 +19,13 @@ from ..utils._sklearn import check_is_fitted, check_sample_weight, validate_data
 from ..utils._tables import aligned, as_table
 from ..utils._typing import AnyArray, FloatArray, MatrixLike, Table
 
-# In one memory layout, so that sums have the same last bits whatever the layout of the input.
+# A fixed memory layout, so that results are bitwise the same for every layout of the input.
 INPUT = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
 _CELLS = 20_000_000  # numbers in a block of predictions
 
 
 def coefficient_table(columns, draws, interval):
-    """Columns that name coefficients, followed by the uncertainty in their draws (n_chains, n_kept, n_coefficients)."""
+    """A table of the columns that name coefficients, and summaries of draws (n_chains, n_kept, n_coefficients)."""
     flat = draws.reshape(-1, draws.shape[-1])
     low, high = interval_ends(flat, interval_tails(interval))
     columns |= {
@@ -41,9 +41,9 @@ def coefficient_table(columns, draws, interval):
 
 
 def predictor_blocks(estimator, X, n_cells):
-    """Linear predictors of rows in all draws, in blocks of up to ``n_cells`` numbers.
+    """Linear predictors of rows under all draws, in blocks of about ``n_cells`` numbers.
 
-    Yields the slice of the rows, and their predictors (n, n_draws), or (n, n_draws * n_classes) for several classes.
+    Yields a slice of rows and their predictors, (n, n_draws), or (n, n_draws * n_classes) for several classes.
     """
     check_is_fitted(estimator, "samples_")
     X = validate_data(estimator, X, reset=False, **INPUT)
@@ -59,10 +59,10 @@ def predictor_blocks(estimator, X, n_cells):
 
 
 class DrawsPredictMixin:
-    """Predictions from all kept draws, of which ``samples_`` may hold a part."""
+    """Predictions of a classifier from all its draws; ``samples_`` may contain only some of them."""
 
     def _probabilities(self, X):
-        """Blocks of (rows, probabilities of all draws): (n, n_draws, n_classes)."""
+        """Yield a slice of rows and their probabilities under all draws, (n, n_draws, n_classes), block by block."""
         for rows, eta in predictor_blocks(self, X, _CELLS):
             if len(self.classes_) == 2:
                 p = special.expit(eta)
@@ -115,8 +115,8 @@ class DrawsPredictMixin:
         Returns
         -------
         ndarray, lazy for a Dask array, of shape (n_samples,) or (n_samples, n_classes)
-            For two classes the logarithm of the second's probability over the first's: positive where `predict` gives
-            the second. For more, the logarithms of their probabilities.
+            For two classes, the log odds of the second class, which are positive where `predict` returns it. For more
+            classes, the logarithms of their probabilities.
         """
         logs = self.predict_log_proba(X)
         if logs.shape[1] > 2:
@@ -194,7 +194,7 @@ class DrawsPredictMixin:
         return mean, low, high
 
     def _log_likelihood_draws(self, X, y):
-        """Log probability of each row's label in each draw, (n_chains, n_kept, n_rows)."""
+        """Log probability of each row's label under each draw, (n_chains, n_kept, n_rows)."""
         if y is None:
             raise ValueError("y=None; the log likelihood is that of labels, so give y beside X.")
         y = np.asarray(y)
@@ -208,7 +208,7 @@ class DrawsPredictMixin:
         return np.concatenate(parts).T.reshape(*self._all_samples["coef"].shape[:2], -1)
 
     def _predictive_draws(self, X, rng):
-        """Name, and a label of each row in each draw, (n_chains, n_kept, n_rows)."""
+        """The name "y", and a simulated label of each row under each draw, (n_chains, n_kept, n_rows)."""
         parts = []
         for _, p in self._probabilities(X):
             below = np.cumsum(p, axis=2)[..., :-1]
@@ -217,10 +217,11 @@ class DrawsPredictMixin:
         return "y", labels.T.reshape(*self._all_samples["coef"].shape[:2], -1)
 
     def predict_uncertainty(self, X: MatrixLike) -> Bunch:
-        r"""Predictive uncertainty, split into noise and ignorance.
+        r"""Predictive uncertainty, split into an aleatoric and an epistemic part.
 
-        The entropy of the averaged probabilities is the average of the draws' entropies (aleatoric: what no further
-        data would remove) plus the mutual information of label and coefficients (epistemic).
+        The total is the entropy of the averaged probabilities. Its aleatoric part, which further data would not remove,
+        is the average entropy of the draws. The rest, the epistemic part, is the mutual information of label and
+        coefficients.
 
         Parameters
         ----------
@@ -262,7 +263,7 @@ class DrawsPredictMixin:
         pandas.DataFrame, or Bunch of columns if pandas is not installed
             One row for each class and feature, the intercept first: ``class``, ``feature``, ``mean``, ``sd``, ``low``,
             ``high``, ``p_positive`` (the probability that the coefficient is positive) and ``ess`` (the effective
-            number of draws, if at least four were kept).
+            sample size, with at least four draws per chain).
 
         Examples
         --------
@@ -296,32 +297,36 @@ def numeric_responses(estimator, X, y, reset):
     """Checked rows, and y as float64."""
     X, y = validate_data(estimator, X, y, reset=reset, **INPUT)
     y = real_array("y", y)
-    missing = np.flatnonzero(np.isnan(y))  # None among objects, which scikit-learn's check lets through
+    missing = np.flatnonzero(np.isnan(y))  # None in an array of objects, which scikit-learn's check accepts
     if missing.size:
         raise ValueError(f"y holds no number at position {missing[0]}; leave out rows without a response.")
     return X, y
 
 
 class RegressorDrawsMixin:
-    """Predictions from all kept draws, of which ``samples_`` may hold a part.
+    """Predictions of a regressor from all its draws; ``samples_`` may contain only some of them.
 
-    A subclass gives ``_means(eta)``, the means of new observations; ``_variances(means)``, their variances given the
-    draw; ``_quantile(means, tail)``, that of the mixture over draws; ``_log_densities(y, means)`` of observations; and
-    ``_observations(means, rng)``, new ones.
+    A subclass implements these methods. Means are (n_rows, n_draws):
+
+    - ``_means(eta)``: means of new observations, given their linear predictors.
+    - ``_variances(means)``: variances of new observations under each draw.
+    - ``_quantile(means, tail)``: quantiles of the mixture over draws.
+    - ``_log_densities(y, means)``: log densities of observations.
+    - ``_observations(means, rng)``: simulated observations.
     """
 
     def _blocks(self, X):
-        """Blocks of means of new observations under each draw, (rows, n_draws)."""
+        """Yield means of new observations under each draw, (n, n_draws), block by block of rows."""
         for _, eta in predictor_blocks(self, X, _INTERVAL_CELLS):
             yield self._means(eta)
 
     def _exposed(self, X, exposure):
-        """The blocks of `_blocks`; a model of counts multiplies them by each row's exposure."""
+        """The blocks of `_blocks`; overridden by a model of counts, which multiplies them by the exposure."""
         return self._blocks(X)
 
     @lazy_for_dask(draws=())
     def _predicted_means(self, X):
-        """The prediction without its spread; a method by itself, because a lazy answer is one array."""
+        """Predictions without their standard deviation: a separate method, since a lazy result is a single array."""
         return np.concatenate([means.mean(axis=1) for means in self._blocks(X)])
 
     @overload
@@ -336,15 +341,15 @@ class RegressorDrawsMixin:
         X : array-like, sparse matrix, sparse array or Dask array of shape (n_samples, n_features)
             Rows.
         return_std : bool, default=False
-            Whether to return the standard deviation of a new observation too. Dask arrays have means only.
+            Whether to return the standard deviation of a new observation too; not available for Dask arrays.
 
         Returns
         -------
         mean : ndarray, lazy for a Dask array, of shape (n_samples,)
             Predictions.
         std : ndarray of shape (n_samples,)
-            Only with ``return_std=True``: of a new observation, so it holds both the noise and the uncertainty of the
-            mean.
+            Only with ``return_std=True``. Standard deviation of a new observation, which includes both the noise and
+            the uncertainty of the mean.
         """
         if not return_std:
             return self._predicted_means(X)
@@ -371,13 +376,14 @@ class RegressorDrawsMixin:
         interval : float, default=0.9
             Posterior mass between the two ends.
         of : {"observation", "mean"}, default="observation"
-            What the interval holds with that probability: a new observation at the row (the posterior predictive
+            What the interval covers with that probability: a new observation at the row (the posterior predictive
             distribution, noise included), or the mean of such observations.
 
         Returns
         -------
         mean, low, high : ndarray of shape (n_samples,)
-            The interval has equal tails. The ends of an interval of counts are counts, and hold at least its mass.
+            The interval has equal tails. The ends of an interval of counts are counts, so its mass is at least
+            ``interval``.
 
         Examples
         --------
@@ -405,7 +411,7 @@ class RegressorDrawsMixin:
         return mean, low, high
 
     def _log_likelihood_draws(self, X, y, exposure=None):
-        """Log density of each row's response in each draw, (n_chains, n_kept, n_rows)."""
+        """Log density of each row's response under each draw, (n_chains, n_kept, n_rows)."""
         if y is None:
             raise ValueError("y=None; the log likelihood is that of responses, so give y beside X.")
         _, y = numeric_responses(self, X, *aligned(X, y=y), reset=False)
@@ -416,11 +422,11 @@ class RegressorDrawsMixin:
         return self._by_chain(parts)
 
     def _predictive_draws(self, X, rng, exposure=None):
-        """Name, and a new observation at each row in each draw, (n_chains, n_kept, n_rows)."""
+        """The name "y", and a simulated observation of each row under each draw, (n_chains, n_kept, n_rows)."""
         return "y", self._by_chain([self._observations(means, rng) for means in self._exposed(X, exposure)])
 
     def _by_chain(self, parts):
-        """Blocks (rows, n_draws) as (n_chains, n_kept, n_rows)."""
+        """Concatenate blocks (n, n_draws) and reshape them to (n_chains, n_kept, n_rows)."""
         return np.concatenate(parts).T.reshape(*self._all_samples["coef"].shape[:2], -1)
 
     def coef_table(self, interval: float = 0.9) -> Table:
@@ -435,8 +441,8 @@ class RegressorDrawsMixin:
         -------
         pandas.DataFrame, or Bunch of columns if pandas is not installed
             One row for each feature, the intercept first: ``feature``, ``mean``, ``sd``, ``low``, ``high``,
-            ``p_positive`` (the probability that the coefficient is positive) and ``ess`` (the effective number of
-            draws, if at least four were kept).
+            ``p_positive`` (the probability that the coefficient is positive) and ``ess`` (the effective sample size,
+            with at least four draws per chain).
 
         Examples
         --------
@@ -466,7 +472,7 @@ def checked_weights(X, sample_weight):
 
 
 def refuse_sizes(name, largest):
-    """Raise if the largest size of numbers, unless they are all 0, is too large or too small to square in float64."""
+    """Raise if ``largest``, the largest absolute value of an array, is too large or too small to square in float64."""
     if largest > LARGEST:
         raise ValueError(f"{name} holds {largest:.6g}, too large to compute with in float64. Divide it by a constant.")
     if 0 < largest < SMALLEST:

@@ -1,4 +1,4 @@
-"""Priors of coefficients, with their scale given or learnt, and of the noise of linear regression."""
+"""Priors of coefficients, with a given or learnt scale, and of the noise of linear regression."""
 
 from dataclasses import dataclass
 
@@ -7,27 +7,28 @@ import numpy as np
 from ..dense.rows import moments
 from ._design import Quadratic, check_scale, independent_prior
 
-_ROUNDED = 0.1  # of a posterior standard deviation, the width over which a kink is rounded
-_CLOSE = 0.01  # relative change at which fixed points are found
+_ROUNDED = 0.1  # width over which a kink is rounded, in posterior standard deviations
+_CLOSE = 0.01  # relative change at which fixed-point iterations and the search for a scale stop
 _MAX_ROUNDS = 30
-# Scales tried, in units of the median of the hyperprior: from the lowest by factors, at least to the usual highest.
+# Grid of scales in units of the median of the hyperprior: a geometric sequence from the lowest, past the usual highest.
 _LOWEST, _USUAL_HIGHEST, _FACTOR, _MAX_SCALES = 1e-6, 1e3, 4.0, 32
-_ROUNDS = 2  # of improving the bound of a Laplace prior, before the slope at a scale is computed
-_LITTLE = 4.0  # score statistic of a coefficient, below which a wider prior gains nothing by it
+_ROUNDS = 2  # updates of the Gaussian bound of a Laplace prior before the slope at a scale is computed
+_LITTLE = 4.0  # score statistic of a coefficient below which a wider prior would hardly improve its fit
 
 
 @dataclass(frozen=True)
 class Kinks:
-    """A Laplace prior on coefficients, less the Gaussian with ``precision`` that stands for it elsewhere.
+    """Correction from the Gaussian of a design to the Laplace prior with rounded kinks.
 
     Parameters
     ----------
     mode, inverse_scale, width, precision : ndarray of shape (n_predictors, n_features)
-        Of the columns as given.
+        For coefficients of the columns as given: mode of the posterior, inverse scale of the Laplace prior, width over
+        which its kink is rounded, and precision of the Gaussian that replaces it in the design.
     column_scale : ndarray of shape (n_features,)
         Spread by which dense rows are divided.
     n_more : int
-        Entries of a linear predictor beside its coefficients, which have no kinks: 1 for an intercept.
+        Number of entries of a linear predictor after its coefficients, which have no kinks: 1 for an intercept.
     """
 
     mode: np.ndarray
@@ -38,7 +39,7 @@ class Kinks:
     n_more: int
 
     def rows(self, is_sparse):
-        """As the kernels read them: (mode, inverse scale, squared width, precision) of each entry, in their order."""
+        """Rows (mode, inverse scale, squared width, precision) of each entry, in the order of the kernels' state."""
         unit = 1.0 if is_sparse else self.column_scale
         each = [self.mode * unit, self.inverse_scale / unit, (self.width * unit) ** 2, self.precision / unit**2]
         each = np.stack(np.broadcast_arrays(*each), axis=-1)
@@ -54,15 +55,15 @@ def half_cauchy_slope(scale, unit):
 
 
 def typical_scale(X, weight, size=1.0):
-    """The scale at which a typical column moves the linear predictor by ``size``."""
+    """The coefficient with which one standard deviation of a typical column moves the linear predictor by ``size``."""
     _, spread, varies = moments(X, weight)
     return size / np.sqrt(np.mean(spread[varies] ** 2)) if varies.any() else size
 
 
 def column_units(X, weight, fit_intercept):
-    """By what the columns of X, dense or sparse, are divided to standardise them; 1 for those that do not vary.
+    """Standard deviations of the columns of X, dense or sparse; 1 for columns that do not vary.
 
-    Without an intercept nothing is subtracted from a column, so that its unit is its root mean square.
+    Without an intercept nothing is subtracted from a column, so its unit is its root mean square.
     """
     mean, spread, varies = moments(X, weight)
     if not fit_intercept:
@@ -72,7 +73,7 @@ def column_units(X, weight, fit_intercept):
 
 
 def all_zero(X):
-    """Which columns of X, dense or sparse, hold nothing but zeros."""
+    """Mask (n_features,) of the columns of X, dense or sparse, that contain only zeros."""
     return np.asarray((X != 0).sum(axis=0)).ravel() == 0
 
 
@@ -82,7 +83,8 @@ def find_design(make, X, weight, n_predictors, prior, prior_scale, intercept_sca
     Parameters
     ----------
     make : callable
-        Gives the design under a `Quadratic`; of an optional second argument, it may start at that design's mode.
+        ``make(prior, last=None)`` returns the design under a `Quadratic` prior. Its search may start at the mode of the
+        design ``last``.
     X, weight : ndarray or csr_matrix of shape (n, n_features), ndarray of shape (n,)
         Rows and their weights.
     n_predictors : int
@@ -90,9 +92,9 @@ def find_design(make, X, weight, n_predictors, prior, prior_scale, intercept_sca
     prior_scale : float or "auto"
     intercept_scale : float or None
     unit : float, default=None
-        Median of the half-Cauchy prior of a scale to be learnt; None is `typical_scale`, or 1 for standardised columns.
+        Median of the half-Cauchy prior of a learnt scale. None: `typical_scale`, or 1 if ``columns`` are passed.
     columns : ndarray of shape (n_features,), default=None
-        Units of the columns: a scale to be learnt is that of the coefficients times these. None is 1.
+        Units of the columns: a learnt scale refers to the coefficients times these units. None: 1.
     """
     learns = prior_scale == "auto"
     search = _Search(make, (n_predictors, X.shape[1]), prior == "laplace", intercept_scale, columns if learns else None)
@@ -108,19 +110,23 @@ def find_design(make, X, weight, n_predictors, prior, prior_scale, intercept_sca
 
 
 class _Search:
-    """Designs under priors of one scale after another."""
+    """Designs under priors of different scales, and the search for the best scale.
+
+    For a Laplace prior, the Gaussian bound found at one scale is the start at the next.
+    """
 
     def __init__(self, make, shape, is_laplace, intercept_scale, columns):
         self.make, self.shape, self.is_laplace, self.intercept_scale = make, shape, is_laplace, intercept_scale
         self.columns = np.ones(shape[1]) if columns is None else columns
-        # Root of each coefficient's second moment, in units of the columns, at which the Gaussian bound touches.
+        # Root of each coefficient's posterior second moment, where the Gaussian bound touches the Laplace prior; for
+        # coefficients times the units of the columns.
         self.centre = None
 
     def design(self, scale, *start):
-        """The design under the Gaussian that is, or bounds, the prior of this scale.
+        """The design under a Gaussian: the prior of this scale, or a bound of it.
 
-        Also the Gaussian's precision, and the posterior mean and variance, of each coefficient; of standardised columns
-        if these have units.
+        Returns the design, the Gaussian's precision, and the posterior mean and variance of each coefficient, times the
+        units of the columns.
         """
         precision = np.full(self.shape, scale**-2.0)
         if self.is_laplace:
@@ -136,7 +142,7 @@ class _Search:
         return found, precision, mean, variance
 
     def settled(self, scale):
-        """The design at this scale; that of a Laplace prior in the Gaussian bound that fits best."""
+        """The design at this scale; for a Laplace prior, under the Gaussian bound that fits best and with `Kinks`."""
         found, precision, mean, variance = self.design(scale)
         if not self.is_laplace:
             return found
@@ -153,10 +159,10 @@ class _Search:
         return found
 
     def mode(self, unit):
-        """The highest mode of the posterior of log(scale).
+        """The scale at the highest mode of the posterior of log(scale).
 
-        There may be several, for example where columns as given differ in size. So the slope is computed over the whole
-        range, and its integral compares them.
+        There may be several modes, for example if columns as given differ in size. The slope is therefore computed over
+        the whole range of scales, and its integral compares the modes.
         """
         path, step = _Path(self, unit), np.log(_FACTOR)
         logs = [np.log(unit * _LOWEST)]
@@ -170,7 +176,8 @@ class _Search:
         if low < 0 or high == len(logs):
             return float(np.exp(logs[best]))
         low, high = logs[low], logs[high]
-        # No method that relies on the signs at both ends: the bound of a Laplace prior gets closer with each call.
+        # Plain bisection: methods that rely on the slopes at both ends fail, since the bound of a Laplace prior
+        # improves with each call.
         while high - low > _CLOSE:
             middle = (low + high) / 2.0
             low, high = (middle, high) if path.slope(middle) > 0 else (low, middle)
@@ -178,9 +185,9 @@ class _Search:
 
 
 class _Path:
-    """The slope of the log posterior of log(scale) at one scale after another, each design starting from the last.
+    """The slope of the log posterior of log(scale) along a sequence of scales; each design starts from the last one.
 
-    ``has_all`` says whether, at the last scale, no coefficient would gain by a wider prior.
+    ``has_all`` says whether, at the last scale, a wider prior would not improve the fit of any coefficient.
     """
 
     def __init__(self, search, unit):
@@ -205,7 +212,7 @@ class _Path:
         return slope + half_cauchy_slope(scale, self.unit)
 
     def _guess_centre(self, log_scale):
-        """Continue the line through the last two centres, on logarithmic scales; first that of the prior."""
+        """Extrapolate the centre of the bound from the last two scales, linearly in the logarithms."""
         search = self.search
         if not self.before:
             return
@@ -217,55 +224,55 @@ class _Path:
         search.centre = later * np.exp(growth * (log_scale - y))
 
     def _improve_centre(self, scale):
-        """A Newton step, coefficient by coefficient, towards the centre that the bound at it implies."""
+        """Make a Newton step of each coefficient's centre towards the fixed point of the bound's update."""
         search, before = self.search, self.search.centre
         self.last, precision, mean, variance = search.design(scale, self.last)
         if before is None:
             return
-        # By how much the logarithm of the centre found follows that of the centre given.
+        # Derivative of the logarithm of the updated centre with respect to the logarithm of the previous one.
         follows = variance * precision * (0.5 * variance + mean**2) / search.centre**2
         search.centre = before * (search.centre / before) ** (1.0 / (1.0 - np.minimum(follows, 0.9)))
 
 
 @dataclass(frozen=True)
 class InverseChiSquared:
-    """Scaled inverse chi-squared prior of the noise's variance: as if ``freedom`` residuals of size ``scale``."""
+    """Scaled inverse chi-squared prior of the noise's variance, which acts like ``freedom`` residuals of ``scale``."""
 
     freedom: float
     scale: float
 
     @property
     def square(self):
-        """Sum of squares of these residuals."""
+        """Sum of squares of the residuals that the prior adds."""
         return self.freedom * self.scale**2
 
     def derivatives(self, variance):
-        """Derivative of the log density of the log standard deviation, and minus the second one."""
+        """First, and minus the second, derivative of the log density of the log standard deviation."""
         own = self.square / variance
         return own - self.freedom, 2.0 * own
 
     def best(self, total, square):
-        """The variance at the mode of the log standard deviation, given ``total`` residuals of this sum of squares."""
+        """The variance at the mode of the log standard deviation, given the number and sum of squares of residuals."""
         return (square + self.square) / (total + self.freedom)
 
     def draw(self, total, square, variance, rng):
-        """The next variance, after this one, given ``total`` residuals of this sum of squares."""
+        """Draw the next variance, given the current one and the number and sum of squares of residuals."""
         return (square + self.square) / rng.chisquare(total + self.freedom)
 
     def tail(self, variance):
-        """Of the log density, which has the term -power * log(1 + odds * growth of the variance): power and odds."""
+        """Power and odds of the term -power * log(1 + odds * growth of the variance) of the log density."""
         return 0.0, 1.0
 
     def with_floor(self, floor):
-        """The same: this prior keeps the noise from 0 by itself."""
+        """Return this prior, which needs no floor to keep the noise above 0."""
         return self
 
 
 @dataclass(frozen=True)
 class HalfT:
-    """Half-t prior of the noise's standard deviation, flat far below ``scale``; half-Cauchy for one of ``freedom``.
+    """Half-t prior of the noise's standard deviation, flat far below ``scale``; half-Cauchy if ``freedom`` is 1.
 
-    A residual of size ``floor`` keeps the noise from 0 where coefficients fit all rows.
+    An added residual of size ``floor`` keeps the noise above 0 if coefficients fit all rows exactly.
     """
 
     freedom: float
@@ -274,35 +281,35 @@ class HalfT:
 
     @property
     def square(self):
-        """Square of that residual."""
+        """Square of the residual that the prior adds."""
         return self.floor**2
 
     def _odds(self, variance):
         return variance / (self.freedom * self.scale**2)
 
     def derivatives(self, variance):
-        """As `InverseChiSquared.derivatives`."""
+        """The derivatives of the log density, see `InverseChiSquared.derivatives`."""
         own, odds = self.square / variance, self._odds(variance)
         share = odds / (1.0 + odds)
         return own + 1.0 - (self.freedom + 1.0) * share, 2.0 * (own + (self.freedom + 1.0) * share * (1.0 - share))
 
     def best(self, total, square):
-        """As `InverseChiSquared.best`: the positive root of a quadratic equation."""
+        """The variance at the mode, here the positive root of a quadratic equation; see `InverseChiSquared.best`."""
         square, unit = square + self.square, self.freedom * self.scale**2
         a, b, c = total + self.freedom, 0.5 * (total - 1.0 - square / unit), square / unit
         root = np.sqrt(b * b + a * c)
         return unit * (c / (b + root) if b > 0 else (root - b) / a)
 
     def draw(self, total, square, variance, rng):
-        """As `InverseChiSquared.draw`: that distribution given its scale, which is drawn first (Huang and Wand)."""
+        """Draw the next variance from an inverse chi-squared distribution, whose scale is drawn first (Huang, Wand)."""
         rate = self.freedom / variance + self.scale**-2.0
         scale = 2.0 * self.freedom * rng.gamma(0.5 * (self.freedom + 1.0)) / rate
         return (square + self.square + scale) / rng.chisquare(total + self.freedom)
 
     def tail(self, variance):
-        """As `InverseChiSquared.tail`."""
+        """Power and odds, see `InverseChiSquared.tail`."""
         return 0.5 * (self.freedom + 1.0), self._odds(variance)
 
     def with_floor(self, floor):
-        """The same with another floor."""
+        """The same prior with another floor."""
         return HalfT(self.freedom, self.scale, float(floor))

@@ -1,7 +1,7 @@
-"""Metrics: pure functions of arrays, each quantity defined once.
+"""Metrics: functions of arrays, without estimators.
 
-Held-out quality of topic models, distance from a Dirichlet distribution, convergence of chains, coherence and diversity
-of topics, and their alignment over draws.
+They measure the held-out quality of topic models, the distance from a Dirichlet distribution, the convergence of
+chains, and the coherence, diversity and stability of topics.
 """
 
 from .alignment import align_draws, align_topics, hellinger_distances, topic_stability

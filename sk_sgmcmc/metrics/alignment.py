@@ -1,4 +1,4 @@
-"""Alignment of topics between draws, and their stability."""
+"""Alignment of topics between draws, and stability of topics."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ def hellinger_distances(p: ArrayLike, q: ArrayLike) -> FloatArray:
     Parameters
     ----------
     p : array-like of shape (n_rows, n_features)
-        Rows sum to 1.
+        Distributions, whose rows sum to 1.
     q : array-like of shape (n_columns, n_features)
+        Distributions, whose rows sum to 1.
 
     Returns
     -------
     distances : ndarray of shape (n_rows, n_columns)
-        In [0, 1].
+        Distances between 0 and 1.
 
     Examples
     --------
@@ -42,22 +43,25 @@ def align_topics(
     metric: Literal["hellinger", "cosine"] = "hellinger",
     groups: ArrayLike | None = None,
 ) -> IntArray:
-    """Match topics to reference topics, one to one, with the smallest sum of distances.
+    """Match topics one to one to reference topics so that the sum of distances is smallest.
 
     Parameters
     ----------
     reference : array-like of shape (n_reference, n_features)
-        Rows sum to 1, or are directions.
+        Reference topics, whose rows sum to 1, or are unit vectors.
     topics : array-like of shape (n_components, n_features), n_components >= n_reference
+        Topics to match.
     metric : {"hellinger", "cosine"}, default="hellinger"
-        "hellinger" for distributions (`hellinger_distances`), "cosine" (minus the inner product) for unit rows.
+        Distance: "hellinger" for distributions (`hellinger_distances`), "cosine" (minus the inner product) for unit
+        vectors.
     groups : array-like of shape (n_components,), default=None
-        Only topics of equal value are interchanged; needs as many topics as references. None: all.
+        Group of each topic. Only topics of the same group are interchanged, and there must be as many topics as
+        references. None: a single group.
 
     Returns
     -------
     order : ndarray of int64, shape (n_reference,)
-        ``topics[order]`` lies as near as possible to ``reference``, row by row.
+        Row i of ``topics[order]`` is the topic that matches row i of ``reference``.
 
     Notes
     -----
@@ -105,21 +109,22 @@ def align_draws(
     metric: Literal["hellinger", "cosine"] = "hellinger",
     groups: ArrayLike | None = None,
 ) -> IntArray:
-    """Number the topics of all draws of all chains consistently, without a given reference.
+    """Align the topics of all draws of all chains, without a given reference.
 
-    The last draw of the first chain sets the first numbering; all draws are matched to it, and then ``n_rounds - 1``
-    times to the mean of the draws in their present numbering.
+    All draws are matched to the last draw of the first chain, and then ``n_rounds - 1`` times to the mean of the
+    aligned draws.
 
     Parameters
     ----------
     draws : array-like of shape (..., n_components, n_features)
-        Leading axes are usually (n_chains, n_draws); rows sum to 1, or are directions.
+        Leading axes are usually (n_chains, n_draws). Rows sum to 1, or are unit vectors.
     n_rounds : int, default=2
-        At least 1. Ends early once nothing changes.
+        Largest number of rounds of matching, at least 1. Rounds end early when the order no longer changes.
     metric : {"hellinger", "cosine"}, default="hellinger"
-        As for `align_topics`.
+        Distance as for `align_topics`.
     groups : array-like of shape (n_components,), default=None
-        Only topics of equal value are interchanged: a topic with its own prior cannot become another. None: all.
+        Group of each topic. Only topics of the same group are interchanged; use it for topics with a prior of their
+        own. None: a single group.
 
     Returns
     -------
@@ -167,27 +172,27 @@ def align_draws(
 def topic_stability(
     draws: ArrayLike, *, aligned: bool = False, metric: Literal["hellinger", "cosine"] = "hellinger"
 ) -> FloatArray:
-    r"""How similar each topic is over all draws, in [0, 1].
+    r"""Similarity of each topic over all draws, between 0 and 1.
 
-    .. math:: \mathrm{stability}_k = 1 - \frac1S \sum_s H(\phi^{(s)}_k, \bar\phi_k)
+    .. math:: \mathrm{stability}_k = 1 - \frac1S \sum_s H(\phi^{(s)}_k, \bar\phi_k),
 
-    with H the Hellinger distance and :math:`\bar\phi_k` the mean over draws; 1 means equal in all draws. It is low for
-    chains that found different topics: their mean is then like none of them.
+    where H is the Hellinger distance and :math:`\bar\phi_k` the mean over draws. The stability is 1 if the topic is the
+    same in all draws. It is low if chains found different topics, since their mean then resembles none of them.
 
     Parameters
     ----------
     draws : array-like of shape (..., n_components, n_features)
-        Rows sum to 1, or are directions.
+        Draws of topics, whose rows sum to 1, or are unit vectors.
     aligned : bool, default=False
-        Whether the topics already have the same order in all draws; False aligns them with `align_draws` first.
+        Whether the topics already have the same order in all draws. False: align them with `align_draws` first.
     metric : {"hellinger", "cosine"}, default="hellinger"
-        "hellinger" for distributions; "cosine" for unit rows, whose distance from their mean direction is
+        Distance: "hellinger" for distributions; "cosine" for unit vectors, whose distance from their mean direction is
         :math:`\sqrt{1 - \cos}`.
 
     Returns
     -------
     stability : ndarray of shape (n_components,)
-        In the order of the aligned draws.
+        Stability of the topics, in the order of the aligned draws.
 
     Examples
     --------

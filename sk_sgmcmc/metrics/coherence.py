@@ -1,4 +1,4 @@
-"""Coherence and diversity of topics, from a sparse document-term matrix."""
+"""Coherence, exclusivity and diversity of topics."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from ..utils._typing import AnyArray, FloatArray, IntArray, MatrixLike
 
 
 def top_word_indices(topics: ArrayLike, n_words: int = 10) -> IntArray:
-    """Columns of the most probable words of each topic, most probable first; ties by column.
+    """Column indices of the most probable words of each topic.
 
     Parameters
     ----------
     topics : array-like of shape (..., n_components, n_features)
+        Word probabilities.
     n_words : int, default=10
-        At most n_features are returned.
+        Number of top words; at most n_features are returned.
 
     Returns
     -------
     indices : ndarray of int64, shape (..., n_components, min(n_words, n_features))
+        The most probable word comes first. Words of the same probability are in the order of columns.
 
     Examples
     --------
@@ -39,7 +41,7 @@ def top_word_indices(topics: ArrayLike, n_words: int = 10) -> IntArray:
 
 
 def _refuse_estimator(topics):
-    """Raise if the topics are a model or counts, whose order among the arguments is easily mistaken."""
+    """Raise if the topics are an estimator or a matrix of counts, since arguments are easily passed in wrong order."""
     if hasattr(topics, "fit"):
         raise TypeError(f"topics is a {type(topics).__name__}; give its components_.")
     if sparse.issparse(topics):
@@ -47,7 +49,7 @@ def _refuse_estimator(topics):
 
 
 def _as_top_words(topics, n_words, feature_names=None):
-    """Columns of the top words, (..., n_components, n_words), from topics, column numbers or words."""
+    """Column indices of top words, (..., n_components, n_words), from probabilities, column indices or words."""
     _refuse_estimator(topics)
     topics = np.asarray(topics)
     if topics.ndim < 2:
@@ -76,39 +78,41 @@ def coherence(
     *,
     feature_names: Sequence[str] | AnyArray | None = None,
 ) -> FloatArray:
-    r"""Do the top words of a topic occur in the same documents? One number for each topic.
+    r"""Topic coherence (NPMI or UMass) of each topic's top words.
 
-    With :math:`D(w)` the number of documents that contain w, :math:`D(v, w)` both, and :math:`p = D(\cdot) / D`,
-    the mean over the pairs of a topic's top words of
+    It is high if the top words of a topic occur in the same documents. Let :math:`D(w)` be the number of documents that
+    contain w, :math:`D(v, w)` the number that contain v and w, and :math:`p = D(\cdot) / D`. The coherence is the mean
+    over all pairs of a topic's top words of
 
     .. math:: \mathrm{NPMI}(v, w) = \frac{\log \frac{p(v, w)}{p(v)\, p(w)}}{-\log p(v, w)}, \qquad
               \mathrm{UMass}(v, w) = \log \frac{D(v, w) + 1}{D(v)},
 
-    v being the higher-ranked word of the pair.
+    where v is the higher-ranked word of the pair.
 
     Parameters
     ----------
     topics : array-like of shape (..., n_components, n_features) or (..., n_components, n_top)
-        Floats are topics, of which the ``n_words`` largest entries are taken. Integers are columns of X and strings
-        are words, best first. Leading axes may be chains and draws.
+        Floats are word probabilities, of which the ``n_words`` largest are taken. Integers are columns of X, and
+        strings are words, the top word first. Leading axes may be chains and draws.
     X : array-like or sparse of shape (n_samples, n_features)
-        Reference documents; only whether an entry is positive matters.
+        Reference documents. Only whether an entry is positive matters.
     measure : {"npmi", "umass"}, default="npmi"
+        Measure of coherence.
     n_words : int, default=10
         Number of top words, at least 2.
     feature_names : sequence of str, default=None
-        Names of the columns of X, needed where topics are given as words.
+        Names of the columns of X. Required if topics are words.
 
     Returns
     -------
     coherence : ndarray of shape (..., n_components)
-        NPMI lies in [-1, 1]. Never NaN, see Notes.
+        Coherence of each topic. NPMI lies in [-1, 1]. It is never NaN, see Notes.
 
     Notes
     -----
-    Zero counts: a pair that never occurs together, even if one of its words occurs nowhere, has NPMI -1, its limit; a
-    pair of words that occur in every document has 0, because such words carry no information. For UMass, a
-    denominator D(v) = 0 is set to 1, which gives log 1 = 0 as D(v, w) is 0 as well.
+    A pair of words that never occur together, even if one of them never occurs, has NPMI -1, its limit. A pair of words
+    that occur in every document has NPMI 0, because such words carry no information. For UMass, a denominator D(v) = 0
+    is set to 1. UMass is then log 1 = 0, since D(v, w) is 0 as well.
 
     References
     ----------
@@ -153,9 +157,10 @@ def coherence(
 
 
 def exclusivity(topics: ArrayLike, n_words: int = 10) -> FloatArray:
-    r"""Do the top words of a topic belong to it alone? One number for each topic.
+    r"""Exclusivity of each topic's top words.
 
-    The mean over the topic's top words of :math:`\phi_{kw} / \sum_j \phi_{jw}`.
+    It is the mean of :math:`\phi_{kw} / \sum_j \phi_{jw}` over the top words w of topic k. It is high if other topics
+    give these words low probabilities.
 
     Parameters
     ----------
@@ -167,7 +172,8 @@ def exclusivity(topics: ArrayLike, n_words: int = 10) -> FloatArray:
     Returns
     -------
     exclusivity : ndarray of shape (..., n_components)
-        1 if no other topic has a topic's top words, about 1 / n_components if all topics are the same.
+        Exclusivity of each topic: 1 if other topics give its top words probability 0, and 1 / n_components if all
+        topics are the same.
 
     References
     ----------
@@ -196,13 +202,14 @@ def topic_diversity(topics: ArrayLike, n_words: int = 25) -> float | FloatArray:
     Parameters
     ----------
     topics : array-like of shape (..., n_components, n_features)
-        As for `coherence`; strings need no feature names here.
+        Topics as for `coherence`; strings need no feature names here.
     n_words : int, default=25
+        Number of top words of each topic.
 
     Returns
     -------
     diversity : float, or ndarray of the leading shape
-        1 if no two topics share a top word, 1 / n_components if all are the same.
+        1 if no two topics share a top word, and 1 / n_components if all topics have the same top words.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Document completion: the one definition of held-out quality for count topic models."""
+"""Document completion, the measure of held-out quality of topic models of counts."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ from ..utils._numbers import check_n_jobs
 from ..utils._seeds import counter_uniforms, mix64, salt64
 from ..utils._typing import FloatArray, MatrixLike, Seed
 
-# From this count on, the tokens of an entry are split by one binomial draw instead of coin by coin.
+# From this count on, the tokens of an entry are split by one binomial draw instead of one coin for each token.
 _MANY = 4096
-# Coins tossed at once, so that memory does not grow with the corpus.
+# Number of coins to toss at once, so that memory use does not grow with the corpus.
 _BLOCK = 4_000_000
 
 
 def split_tokens(
     X: MatrixLike, fraction: float = 0.5, random_state: Seed = 0
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Put every token of every document into an observed or a hidden part by the toss of a coin.
+    """Split each document at random into observed and hidden tokens.
 
     Parameters
     ----------
     X : array-like or sparse of shape (n_samples, n_features)
-        Counts, as ``sk_sgmcmc.utils.check_counts`` accepts them. An entry x that is not whole counts as floor(x) tokens
-        and one of weight x - floor(x), which goes to one side as a whole.
+        Counts, as ``sk_sgmcmc.utils.check_counts`` accepts them. A fractional entry x consists of floor(x) tokens and
+        one token of weight x - floor(x).
     fraction : float, default=0.5
         Probability that a token is observed, in [0, 1].
     random_state : None, int, RandomState, Generator or SeedSequence, default=0
-        Seed of the coins.
+        Seed of the split.
 
     Returns
     -------
     observed, hidden : scipy.sparse.csr_array of float64, shape (n_samples, n_features)
-        They add up to X (exactly for whole numbers, else to rounding) and store no zeros.
+        Their sum is X (exactly for whole numbers, otherwise up to rounding). They store no zeros.
 
     Notes
     -----
-    The coins of a row come from a stream keyed by the row's content and the seed. So the split of a document depends
-    neither on the other documents nor on their order, and scores of two models on the same document are comparable
-    whatever else was passed. (Equal documents are split equally.)
+    The random numbers of a row depend only on the row's content and the seed. The split of a document therefore depends
+    neither on the other documents nor on their order, and scores of two models on the same document are always
+    comparable. Equal documents are split equally.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def split_tokens(
 
 
 def _toss_coins(kept, X, start, stop, indptr, whole, coins, ends, keys, fraction):
-    """Fill kept with the observed part of the pairs of the rows start:stop, one coin for each token."""
+    """Write the observed counts of the rows start:stop to ``kept``, with one coin for each token."""
     lo, hi = indptr[start], indptr[stop]
     if lo == hi:
         return
@@ -104,17 +104,17 @@ def _toss_coins(kept, X, start, stop, indptr, whole, coins, ends, keys, fraction
 
 
 def _same_pattern(X, data):
-    """A new matrix with these values at the places of X's entries, zeros dropped."""
+    """A matrix with the sparsity pattern of X and new values; zeros are dropped."""
     out = sparse.csr_array((data, X.indices.copy(), X.indptr.copy()), shape=X.shape)
     out.eliminate_zeros()
     return out
 
 
-# Probability of a hidden token that is impossible under every draw: such models score low, but finitely.
+# Smallest probability of a hidden token, so that the score is finite if a token is impossible under every draw.
 FLOOR = 1e-12
-# Pair-topic updates in one kernel call, about half a second, so that Ctrl-C takes effect between calls.
+# Pair-topic updates in one kernel call, about half a second of work, so that Ctrl-C takes effect between calls.
 _WORK_PER_CALL = 1_000_000_000
-_WORDS_AT_ONCE = 10_000  # transposed at once, so that no second copy of the topics is made
+_WORDS_AT_ONCE = 10_000  # words to transpose at once, so that no second copy of the topics is made
 
 
 def document_completion(
@@ -130,14 +130,15 @@ def document_completion(
 ) -> Bunch:
     r"""Mean log predictive probability of hidden tokens, given the observed tokens of the same document.
 
-    For draw s with topics :math:`\phi^{(s)}` and prior :math:`\alpha`, the proportions of document d are fitted to
-    its observed counts :math:`n_{dw}` by exactly ``n_updates`` steps from :math:`m_k = n_{d\cdot} / K` of
+    For draw s with topics :math:`\phi^{(s)}` and prior :math:`\alpha`, the proportions :math:`\theta^{(s)}_d` of
+    document d are fitted to its observed counts :math:`n_{dw}`. Starting from :math:`m_k = n_{d\cdot} / K`, there are
+    exactly ``n_updates`` fixed-point steps:
 
     .. math:: m_k \leftarrow (m_k + \alpha_k)
               \sum_w n_{dw} \frac{\phi_{kw}}{\sum_l (m_l + \alpha_l) \phi_{lw}},
-              \qquad \theta^{(s)}_{dk} = \frac{m_k + \alpha_k}{\sum_l (m_l + \alpha_l)},
+              \qquad \theta^{(s)}_{dk} = \frac{m_k + \alpha_k}{\sum_l (m_l + \alpha_l)}.
 
-    and the hidden counts :math:`h_{dw}` are scored with draws averaged in probability:
+    The hidden counts :math:`h_{dw}` are scored with probabilities that are averaged over draws:
 
     .. math:: \mathrm{score} = \frac{\sum_{dw} h_{dw} \log \bar p_{dw}}{\sum_{dw} h_{dw}}, \qquad
               \bar p_{dw} = \max\Bigl(\frac1S \sum_s \sum_k \theta^{(s)}_{dk} \phi^{(s)}_{kw}, 10^{-12}\Bigr).
@@ -147,45 +148,45 @@ def document_completion(
     observed, hidden : array-like or sparse of shape (n_samples, n_features)
         The two parts of the documents, see `split_tokens`.
     topics : array of shape (..., n_components, n_features), or list of (n_components, n_features)
-        Word probabilities of the topics; rows sum to 1. Leading axes, (n_draws,) or (n_chains, n_draws), are draws to
-        be averaged over, in this order. In a list, draws may differ in their number of topics.
+        Word probabilities of the topics; rows sum to 1. Leading axes, (n_draws,) or (n_chains, n_draws), are draws over
+        which to average, in this order. In a list, draws may differ in their number of topics.
     doc_topic_prior : float, array or callable, default=0.1
-        The Dirichlet parameter alpha. An array of shape (n_components,) for all documents,
-        (n_samples, n_components) for each document, or (n_draws, 1 or n_samples, 1 or n_components) for each draw;
-        a callable maps the index of the draw to one of the first three, which saves memory.
+        The Dirichlet parameter alpha. Pass an array of shape (n_components,) for all documents,
+        (n_samples, n_components) for each document, or (n_draws, 1 or n_samples, 1 or n_components) for each draw.
+        To save memory, pass a callable that maps the index of a draw to a number or one of the first two arrays.
     n_updates : int, default=50
         Number of fixed-point steps.
     average : {"draws", "running", "window"}, default="draws"
-        "draws" scores the average over all draws, the definition above. The other two are for reproducing figures of
-        papers that plot a score while sampling: after each draw they report the score of the average over all draws
-        up to it ("running"), or over the last ``window`` draws ("window").
+        "draws" scores the average over all draws, as defined above. The others also return a score after each draw, as
+        in papers that plot scores during sampling. They average over all draws up to that draw ("running"), or over the
+        last ``window`` draws ("window").
     window : int, default=None
-        Only for ``average="window"``.
+        Number of draws in the window. Required by ``average="window"``.
     n_jobs : int, default=None
-        Threads over documents, as in joblib; does not change a bit of the result.
+        Number of threads over documents, as in joblib. The result is bitwise the same for every number.
 
     Returns
     -------
     result : sklearn.utils.Bunch
         ``score`` : float, mean log predictive probability of a hidden token, higher is better.
         ``perplexity`` : float, exp(-score).
-        ``standard_error`` : float, of the score, over documents; NaN for fewer than two documents.
-        ``log_predictive`` : ndarray (n_samples,), sum of the log probabilities of a document's hidden tokens.
-        ``n_hidden`` : ndarray (n_samples,), its number of hidden tokens.
+        ``standard_error`` : float, standard error of the score over documents; NaN for fewer than two documents.
+        ``log_predictive`` : ndarray (n_samples,), sum of the log probabilities of each document's hidden tokens.
+        ``n_hidden`` : ndarray (n_samples,), number of hidden tokens of each document.
         ``scores`` : ndarray (n_draws,), for "running" and "window": the score after each draw (``score`` is the last).
 
     See Also
     --------
-    paired_difference : compare two models on the same documents.
-    completion_perplexity : the perplexity alone.
+    paired_difference : Compare two models on the same documents.
+    completion_perplexity : Return only the perplexity.
 
     Notes
     -----
-    The score of a document does not depend on the other documents passed, on their order or on ``n_jobs``; a document
-    without hidden tokens adds nothing. All steps but the last are made in single precision, which changes proportions
-    by less than 1e-6 and a score of many documents by about 1e-9. The standard error is that of a ratio of two means
-    (delta method): :math:`\sqrt{\tfrac{D}{D-1} \sum_d (\ell_d - \mathrm{score} \cdot h_d)^2} / \sum_d h_d` over the
-    D documents with hidden tokens.
+    The score of a document does not depend on the other documents, on their order or on ``n_jobs``. Documents without
+    hidden tokens are ignored. All steps but the last are made in single precision, which changes proportions by less
+    than 1e-6 and a score of many documents by about 1e-9. The standard error is that of a ratio of two means (delta
+    method): :math:`\sqrt{\tfrac{D}{D-1} \sum_d (\ell_d - \mathrm{score} \cdot h_d)^2} / \sum_d h_d` over the D
+    documents with hidden tokens.
 
     References
     ----------
@@ -224,7 +225,7 @@ def document_completion(
         raise ValueError(f'average="window" needs window=<number of draws>, at least 1; got window={window!r}.')
     topics = as_draws(topics)
     used, (observed, hidden) = used_words(observed, hidden)
-    last = []  # the probabilities inside the window
+    last = []  # probabilities under the draws in the window
     total, scores = np.zeros(hidden.words.size), []
     for s, draw in enumerate(topics):
         phi = word_major(draw, observed.n_words, used)
@@ -246,7 +247,7 @@ def document_completion(
 
 
 def joined_results(results):
-    """The result of `document_completion` for all documents from those for some of them each."""
+    """Combine results of `document_completion` for several sets of documents into the result for all documents."""
     return _summary(*(np.concatenate([each[name] for each in results]) for name in ("log_predictive", "n_hidden")))
 
 
@@ -263,7 +264,7 @@ def completion_perplexity(
     Returns
     -------
     float
-        An ndarray of shape (n_draws,) for ``average="running"`` or "window".
+        Perplexity; an ndarray of shape (n_draws,) if ``average`` is "running" or "window".
 
     Examples
     --------
@@ -280,8 +281,8 @@ def completion_perplexity(
 def paired_difference(a: Bunch, b: Bunch) -> Bunch:
     r"""Difference of the scores of two models on the same hidden tokens, with its standard error.
 
-    Documents differ far more from each other than two models do on one document, so the error of the difference is
-    much smaller than the two standard errors suggest:
+    Scores differ far more between documents than between two models on the same document. The standard error of the
+    difference is therefore much smaller than the standard errors of the two scores suggest:
 
     .. math:: \Delta = \frac{\sum_d (\ell^a_d - \ell^b_d)}{\sum_d h_d}, \qquad
               \mathrm{se} = \frac{\sqrt{\tfrac{D}{D-1} \sum_d (\ell^a_d - \ell^b_d - \Delta h_d)^2}}{\sum_d h_d}.
@@ -289,13 +290,15 @@ def paired_difference(a: Bunch, b: Bunch) -> Bunch:
     Parameters
     ----------
     a, b : results of `document_completion`
-        For the same documents, split in the same way.
+        Results for the same observed and hidden tokens.
 
     Returns
     -------
     result : sklearn.utils.Bunch
-        ``difference`` : float, score of a minus score of b, positive where a is better.
-        ``standard_error`` : float. ``z`` : float, their ratio (0 where both are 0). ``n_documents`` : int.
+        ``difference`` : float, score of a minus score of b, positive if a is better.
+        ``standard_error`` : float, standard error of the difference.
+        ``z`` : float, ratio of difference and standard error (0 if both are 0).
+        ``n_documents`` : int, number of documents with hidden tokens.
 
     Examples
     --------
@@ -328,26 +331,26 @@ def doc_topic_proportions(
     *,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """Topic proportions of documents given topics, by the same updates as `document_completion`.
+    """Topic proportions of documents given topics, by the fixed-point steps of `document_completion`.
 
     Parameters
     ----------
     X : array-like or sparse of shape (n_samples, n_features)
         Counts.
     topics : array of shape (..., n_components, n_features)
-        As for `document_completion`. Several draws must have their topics in the same order (see `align_draws`):
-        proportions are averaged.
+        Topics as for `document_completion`. Proportions are averaged over draws, so all draws must have their topics in
+        the same order (see `align_draws`).
     doc_topic_prior : float, array or callable, default=0.1
         As for `document_completion`.
     n_updates : int, default=50
         Number of fixed-point steps.
     n_jobs : int, default=None
-        Threads over documents; does not change a bit of the result.
+        Number of threads over documents. The result is bitwise the same for every number.
 
     Returns
     -------
     proportions : ndarray of shape (n_samples, n_components)
-        Rows sum to 1; a document without tokens gets the mean of the prior.
+        Rows sum to 1. The row of a document without tokens is the mean of the prior.
 
     Examples
     --------
@@ -368,10 +371,10 @@ def doc_topic_proportions(
 
 
 def as_draws(topics):
-    """A sequence of matrices (n_components, n_features) from one matrix or a stack of them.
+    """Convert a matrix (n_components, n_features) or a stack of matrices to a sequence of matrices, one per draw.
 
-    Fitted models pass a list of functions instead, from indices of words to the words' probabilities (n_used,
-    n_components): few documents use few of many words, and then no matrix is made or checked.
+    Fitted models pass a list of functions instead, which map indices of words to the words' probabilities (n_used,
+    n_components). A few documents use only few of the words, so this avoids making and checking whole matrices.
     """
     if isinstance(topics, (list, tuple)) and len(topics) and (callable(topics[0]) or np.ndim(topics[0]) == 2):
         return topics
@@ -387,7 +390,7 @@ def as_draws(topics):
 
 
 def used_words(*corpora):
-    """The columns that occur, and the corpora over these columns alone (n_words stays the full width, for checks)."""
+    """The words that occur, and the corpora with word indices into these; n_words stays the full width for checks."""
     n_words = corpora[0].n_words
     occurs = np.zeros(n_words, dtype=bool)
     for corpus in corpora:
@@ -398,7 +401,7 @@ def used_words(*corpora):
 
 
 def word_major(topics, n_words, used):
-    """Check one draw; returns the rows of the words in use, (n_used, n_components) float64, C-contiguous."""
+    """Check one draw, and return its probabilities of the used words, (n_used, n_components) float64, C-contiguous."""
     if callable(topics):
         return topics(used)
     topics = np.asarray(topics)
@@ -427,7 +430,7 @@ def words_of(topics, used):
 
 
 def prior_of_draw(prior, s, n_draws, n_docs, n_topics):
-    """The Dirichlet parameters of draw s, C-contiguous of shape (1, n_topics) or (n_docs, n_topics)."""
+    """The Dirichlet parameters of draw s, C-contiguous, of shape (1, n_topics) or (n_docs, n_topics)."""
     prior = np.asarray(prior(s) if callable(prior) else prior, dtype=np.float64)
     alpha = prior
     if alpha.ndim == 3:
@@ -454,7 +457,7 @@ def over_documents(call, corpus, cost_per_pair, n_jobs):
     n_threads = check_n_jobs(n_jobs)
     work = corpus.words.size * cost_per_pair
     n_ranges = max(n_threads, math.ceil(work / _WORK_PER_CALL))
-    # Ranges of about equal numbers of pairs; some are empty if documents are few.
+    # Ranges of about equal numbers of pairs; with few documents, some ranges are empty.
     cuts = np.searchsorted(corpus.indptr, np.linspace(0, corpus.words.size, n_ranges + 1)[1:-1])
     cuts = np.unique(np.concatenate([[0], np.minimum(cuts, corpus.n_docs), [corpus.n_docs]])).tolist()
     ranges = list(itertools.pairwise(cuts))
@@ -479,7 +482,7 @@ def _proportions(corpus, phi, alpha, n_updates, n_jobs):
 
 
 def _draw_probabilities(observed, hidden, phi, alpha, n_updates, n_jobs):
-    """Probability of each distinct hidden pair under one draw, ndarray of shape (n_pairs,)."""
+    """Probability of each distinct hidden (document, word) pair under one draw, ndarray of shape (n_pairs,)."""
     theta = _proportions(observed, phi, alpha, n_updates, n_jobs)
     p = np.empty(hidden.words.size)
 
@@ -498,7 +501,7 @@ def _log_predictive(hidden, p):
 
 
 def _summary(log_predictive, n_hidden):
-    """Score and standard error; exactly rounded sums (fsum), so that the order of documents changes no bit."""
+    """Score and standard error, with exactly rounded sums so that they do not depend on the order of documents."""
     total = math.fsum(n_hidden)
     score = math.fsum(log_predictive) / total
     scored = n_hidden > 0

@@ -1,6 +1,6 @@
 """Convergence of chains: effective sample size, R-hat, Monte Carlo standard error.
 
-All take arrays of shape (n_chains, n_draws, ...) and return one number for each entry of the trailing axes.
+All functions take arrays of shape (n_chains, n_draws, ...) and return one number for each entry of the trailing axes.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from scipy import fft, special, stats
 
 from ..utils._typing import FloatArray
 
-# Numbers processed at once, so that memory stays small for arrays of many parameters.
+# Number of entries to process at once, to limit memory use for arrays of many parameters.
 _BLOCK = 4_000_000
 
 
 def _per_column(function, draws):
-    """Check draws, call function on blocks (n_chains, n_draws, n_columns), and restore the trailing shape."""
+    """Check draws, call the function on parts (n_chains, n_draws, n_columns), and restore the trailing shape."""
     draws = np.asarray(draws)
     if draws.ndim < 2 or draws.shape[0] < 1 or draws.shape[1] < 4:
         raise ValueError(
@@ -41,7 +41,7 @@ def _per_column(function, draws):
 
 
 def _split(x):
-    """Each chain cut into its two halves (the middle draw of an odd number is left out): (2 n_chains, n // 2, m)."""
+    """Split each chain in two halves, (2 n_chains, n // 2, m); the middle draw of an odd number is left out."""
     half = x.shape[1] // 2
     return np.concatenate([x[:, :half], x[:, -half:]])
 
@@ -57,7 +57,7 @@ def _r_hat(x):
     n = x.shape[1]
     between = n * x.mean(axis=1).var(axis=0, ddof=1)
     within = x.var(axis=1, ddof=1).mean(axis=0)
-    # Rounding of the mean gives equal draws a tiny variance.
+    # Test for equal draws directly, since rounding of the mean gives them a tiny variance.
     still = np.all(x == x[:, :1], axis=(0, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
         out = np.sqrt((n - 1) / n + np.where(still, np.where(between > 0, np.inf, np.nan), between / within) / n)
@@ -66,7 +66,7 @@ def _r_hat(x):
 
 
 def _ess(x):
-    """Effective sample size of (m chains, n draws, columns) without splitting, by Geyer's initial monotone sequence."""
+    """Effective sample size of (m chains, n draws, columns) without splitting; Geyer's initial monotone sequence."""
     m, n, _ = x.shape
     centred = x - x.mean(axis=1, keepdims=True)
     size = fft.next_fast_len(2 * n, real=True)
@@ -85,34 +85,35 @@ def _ess(x):
     kept = np.logical_and.accumulate(pairs > 0, axis=0)
     monotone = np.minimum.accumulate(pairs, axis=0)
     tau = -1.0 + 2.0 * np.where(kept, monotone, 0.0).sum(axis=0)
-    # An antithetic chain may have more effective than actual draws, up to a bound: Stan's cap.
+    # The effective sample size of an antithetic chain may exceed its length, but at most by the factor of Stan.
     tau = np.maximum(tau, 1.0 / np.log10(m * n))
     same = np.all(x == x[:1, :1], axis=(0, 1))
     return np.where(same, np.nan, m * n / tau)
 
 
 def effective_sample_size(draws: ArrayLike, kind: Literal["bulk", "mean", "tail"] = "bulk") -> float | FloatArray:
-    r"""Number of independent draws that would estimate as precisely.
+    r"""Number of independent draws that would give the same Monte Carlo error.
 
-    With the autocorrelation :math:`\hat\rho_t` estimated from the m split chains of n draws together,
+    The autocorrelation :math:`\hat\rho_t` is estimated from the m split chains of n draws together. Then
 
     .. math:: \mathrm{ESS} = \frac{mn}{\hat\tau}, \qquad \hat\tau = -1 + 2 \sum_{t=0}^{T} (\hat\rho_{2t} +
               \hat\rho_{2t+1}),
 
-    T being the last index before the sum of a pair turns negative, the sums made monotone.
+    where T is the last index before the sum of a pair becomes negative, and the sums are made non-increasing.
 
     Parameters
     ----------
     draws : array-like of shape (n_chains, n_draws, ...)
         At least four draws. One chain is enough: it is split in two.
     kind : {"bulk", "mean", "tail"}, default="bulk"
-        "bulk": of rank-normalised draws, also valid for distributions without variance. "mean": of the draws
-        themselves, as `mcse` requires. "tail": the smaller of those for the 5 % and the 95 % quantile.
+        "bulk": effective sample size of rank-normalised draws, which is also valid for distributions without variance.
+        "mean": of the draws themselves, as `mcse` requires. "tail": the smaller one of the effective sample sizes for
+        the 5% and the 95% quantile.
 
     Returns
     -------
     float, or ndarray of the trailing shape
-        NaN if all draws are equal (it is then undefined) or some draw is not finite.
+        Effective sample size; NaN if all draws are equal, or if a draw is not finite.
 
     References
     ----------
@@ -143,24 +144,25 @@ def effective_sample_size(draws: ArrayLike, kind: Literal["bulk", "mean", "tail"
 
 
 def split_r_hat(draws: ArrayLike, rank_normalized: bool = True) -> float | FloatArray:
-    r"""Potential scale reduction of split chains: near 1 if chains agree with each other and over time.
+    r"""Potential scale reduction of split chains, which is near 1 if chains agree with each other and over time.
 
-    With B and W the variances between and within the split chains of n draws,
-    :math:`\hat R = \sqrt{(\tfrac{n-1}{n} W + \tfrac1n B) / W}`. The rank-normalised form is the larger one of
-    :math:`\hat R` of the normal scores of the draws and of their absolute distances from the median.
+    With variances B between and W within the split chains of n draws,
+    :math:`\hat R = \sqrt{(\tfrac{n-1}{n} W + \tfrac1n B) / W}`. The rank-normalised form is the larger of two values:
+    :math:`\hat R` of the normal scores of the draws, and of the normal scores of their absolute distances from the
+    median.
 
     Parameters
     ----------
     draws : array-like of shape (n_chains, n_draws, ...)
         At least four draws.
     rank_normalized : bool, default=True
-        False gives the plain split R-hat of the draws themselves.
+        Whether to return the rank-normalised form. False: split R-hat of the draws themselves.
 
     Returns
     -------
     float, or ndarray of the trailing shape
-        NaN if all draws are equal or some draw is not finite, inf if each half chain is stuck at a value of its own.
-        Above 1.01, run longer (Vehtari et al.).
+        Split R-hat; NaN if all draws are equal or if a draw is not finite, inf if each half chain is constant and they
+        differ. Run longer if it is above 1.01 (Vehtari et al.).
 
     References
     ----------
@@ -180,7 +182,7 @@ def split_r_hat(draws: ArrayLike, rank_normalized: bool = True) -> float | Float
     def ranked(x):
         x = _split(x)
         folded = np.abs(x - np.median(x, axis=(0, 1)))
-        # fmax: the folded draws may all be equal even if the draws are not (only two values)
+        # fmax ignores NaN: the folded draws may all be equal although the draws are not, for example with two values.
         return np.fmax(_r_hat(_rank_normalize(x)), _r_hat(_rank_normalize(folded)))
 
     return _per_column(ranked, draws)
@@ -197,7 +199,7 @@ def mcse(draws: ArrayLike) -> float | FloatArray:
     Returns
     -------
     float, or ndarray of the trailing shape
-        NaN as in `effective_sample_size`, of kind "mean".
+        Standard error, with the effective sample size of kind "mean"; NaN where that is NaN.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Distances between partitions, and point estimates of them."""
+"""Distances between partitions, and point estimates of partitions."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def partition_distance(a: ArrayLike, b: ArrayLike, loss: Literal["vi", "binder"]
     Parameters
     ----------
     a, b : array-like of shape (n_samples,)
-        Labels; only which samples share a label matters.
+        Labels of the samples. Only which samples share a label matters.
     loss : {"vi", "binder"}, default="vi"
         Variation of information :math:`H(a) + H(b) - 2 I(a, b)` in nats, or Binder's loss: the share of ordered pairs
-        of samples (those of a sample with itself included) that are together in only one of the partitions.
+        of samples, pairs of a sample with itself included, that share a label in exactly one of the partitions.
 
     Returns
     -------
     distance : float
-        0 for equal partitions.
+        Distance, which is 0 for equal partitions.
 
     References
     ----------
@@ -72,16 +72,17 @@ def partition_distance(a: ArrayLike, b: ArrayLike, loss: Literal["vi", "binder"]
 
 
 def co_clustering(labels: ArrayLike) -> FloatArray:
-    """Share of draws in which each pair of samples is in one cluster.
+    """Share of draws in which each pair of samples is in the same cluster.
 
     Parameters
     ----------
     labels : array-like of shape (n_draws, n_samples)
+        Labels of each draw. Labels of different draws need not correspond.
 
     Returns
     -------
     together : ndarray of shape (n_samples, n_samples)
-        Symmetric, ones on the diagonal.
+        Symmetric matrix with ones on the diagonal.
 
     Examples
     --------
@@ -99,28 +100,28 @@ def co_clustering(labels: ArrayLike) -> FloatArray:
 def point_partition(
     labels: ArrayLike, loss: Literal["vi", "binder"] = "vi", *, n_candidates: int = 50
 ) -> tuple[IntArray, float]:
-    r"""A partition with a small expected distance from draws of partitions.
+    r"""Point estimate of a partition, with a small mean distance from draws of partitions.
 
     Parameters
     ----------
     labels : array-like of shape (n_draws, n_samples)
-        Labels of each draw; labels of different draws need not correspond.
+        Labels of each draw. Labels of different draws need not correspond.
     loss : {"vi", "binder"}, default="vi"
-        See `partition_distance`. "vi" gives fewer small clusters.
+        Distance, see `partition_distance`. "vi" gives fewer small clusters.
     n_candidates : int, default=50
-        Number of draws, evenly spaced, that are tried.
+        Number of draws, evenly spaced, to try as the partition.
 
     Returns
     -------
     partition : ndarray of int64, shape (n_samples,)
         Labels 0, 1, ... from the largest cluster to the smallest.
     expected : float
-        Its mean distance from the draws.
+        Mean distance of the partition from the draws.
 
     Notes
     -----
-    Takes the candidate with the smallest mean distance; then merges its clusters in pairs, best first, as long as that
-    lowers the mean distance.
+    The search starts from the candidate with the smallest mean distance. It then merges pairs of clusters, the best
+    pair first, as long as this lowers the mean distance.
 
     References
     ----------

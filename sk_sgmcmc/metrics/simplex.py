@@ -10,14 +10,15 @@ from scipy import special
 
 from ..utils._typing import FloatArray
 
-# Below this, the leading term of the incomplete beta function is exact to double precision for practical shapes.
+# Below this argument, the leading term of the incomplete beta function is exact in float64 for practical shapes.
 _TINY = 1e-16
 
 
 def rosenblatt_transform(draws: ArrayLike, concentration: ArrayLike, *, log: bool = False) -> FloatArray:
-    r"""Rosenblatt transform of draws that should be Dirichlet: independent uniforms if they are.
+    r"""Rosenblatt transform, which maps draws from a Dirichlet distribution to independent uniform variables.
 
-    With :math:`\omega \sim \mathrm{Dir}(a)`, the stick-breaking ratios are independent beta variables, so
+    For :math:`\omega \sim \mathrm{Dir}(a)`, the stick-breaking ratios are independent beta variables. Their
+    distribution functions give the uniform variables
 
     .. math:: z_j = F_{\mathrm{Beta}}\Bigl(\frac{\omega_j}{\sum_{l \ge j} \omega_l};\; a_j, \sum_{l > j} a_l\Bigr),
               \qquad j = 1, \ldots, d - 1.
@@ -25,23 +26,24 @@ def rosenblatt_transform(draws: ArrayLike, concentration: ArrayLike, *, log: boo
     Parameters
     ----------
     draws : array-like of shape (n_draws, d)
-        Points on the simplex, or positive numbers not yet divided by their sum (better where available: division can
-        only lose digits).
+        Points on the simplex, or positive numbers that are not divided by their sum. The latter are preferable if
+        available, since the division loses precision.
     concentration : array-like of shape (d,)
-        Parameter a of the Dirichlet distribution, positive.
+        Positive parameter a of the Dirichlet distribution.
     log : bool, default=False
-        The draws are logarithms, for components that would underflow.
+        Whether the draws are logarithms, for components that would underflow.
 
     Returns
     -------
     z : ndarray of shape (n_draws, d - 1)
+        Transformed draws, between 0 and 1.
 
     Notes
     -----
-    The tail :math:`\sum_{l \ge j}` is computed as that sum. Writing it as :math:`1 - \sum_{l < j} \omega_l` cancels
-    catastrophically for sparse draws. For the same reason the ratio and its complement are each computed from tails,
-    the smaller of the two is passed to the incomplete beta function, and where even that underflows, its leading term
-    :math:`x^a / (a B(a, b))` is computed in logs. A component that has underflowed to 0 counts as 0: z = 0.
+    The tail :math:`\sum_{l \ge j} \omega_l` is computed as a sum, since :math:`1 - \sum_{l < j} \omega_l` cancels
+    catastrophically for sparse draws. For the same reason the ratio and its complement are both computed from tails,
+    and the smaller of the two is passed to the incomplete beta function. If even this underflows, the leading term
+    :math:`x^a / (a B(a, b))` is computed in logarithms. A component that has underflowed to 0 has z = 0.
 
     References
     ----------
@@ -76,18 +78,18 @@ def rosenblatt_transform(draws: ArrayLike, concentration: ArrayLike, *, log: boo
     # log of the sum over l >= j, for each j
     tails = np.logaddexp.accumulate(logs[:, ::-1], axis=1)[:, ::-1]
     b = np.cumsum(a[::-1])[::-1][1:]
-    with np.errstate(invalid="ignore"):  # -inf - (-inf): the whole tail has underflowed
+    with np.errstate(invalid="ignore"):  # -inf - (-inf) is NaN where the whole tail has underflowed
         log_x = logs[:, :-1] - tails[:, :-1]
         log_y = tails[:, 1:] - tails[:, :-1]  # log(1 - x), without a subtraction
     lower = _log_beta_cdf(log_x, a[:-1], b)
     upper = _log_beta_cdf(log_y, b, a[:-1])
     z = np.where(log_x < log_y, np.exp(lower), -np.expm1(upper))
-    # A ratio inside a tail of zeros is undefined; 0 keeps the failure visible as a pile of equal values.
+    # A ratio inside a tail of zeros is undefined. Set to 0, such failures stay visible as many equal values.
     return np.clip(np.where(np.isnan(log_x), 0.0, z), 0.0, 1.0)
 
 
 def _log_beta_cdf(log_x, a, b):
-    """log I_x(a, b) from log x; shapes (n, d), (d,), (d,)."""
+    """Log of the regularised incomplete beta function I_x(a, b), from log x (n, d), a (d,) and b (d,)."""
     x = np.exp(np.minimum(log_x, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         leading = a * log_x - np.log(a) - special.betaln(a, b)
@@ -100,13 +102,14 @@ def ks_distance(sample: ArrayLike, cdf: Callable[[FloatArray], FloatArray] | Non
     Parameters
     ----------
     sample : array-like of shape (n,) or (n, m)
-        Columns are treated separately.
+        Sample; columns are treated separately.
     cdf : callable, default=None
-        Distribution function, vectorised; None is the uniform distribution on [0, 1].
+        Vectorised distribution function. None: the uniform distribution on [0, 1].
 
     Returns
     -------
     float, or ndarray of shape (m,)
+        Distance, between 0 and 1.
 
     Examples
     --------
@@ -126,7 +129,7 @@ def ks_distance(sample: ArrayLike, cdf: Callable[[FloatArray], FloatArray] | Non
 
 
 def rosenblatt_ks(draws: ArrayLike, concentration: ArrayLike, *, log: bool = False) -> float:
-    """Distance of draws from a Dirichlet distribution: mean Kolmogorov-Smirnov distance of their Rosenblatt transform.
+    """Distance of draws from a Dirichlet distribution, by the Kolmogorov-Smirnov distance of their transform.
 
     Parameters
     ----------
@@ -136,7 +139,7 @@ def rosenblatt_ks(draws: ArrayLike, concentration: ArrayLike, *, log: bool = Fal
     Returns
     -------
     float
-        Mean over the d - 1 coordinates of `ks_distance`; about 0.87 / sqrt(n_draws) for exact independent draws.
+        Mean of `ks_distance` over the d - 1 coordinates. It is about 0.87 / sqrt(n_draws) for exact independent draws.
 
     Examples
     --------

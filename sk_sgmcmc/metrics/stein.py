@@ -1,4 +1,4 @@
-"""Kernel Stein discrepancy: distance of draws from a distribution known only by the gradient of its log density."""
+"""Kernel Stein discrepancy between draws and a distribution, from the gradient of its log density."""
 
 from __future__ import annotations
 
@@ -6,36 +6,36 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
-_BLOCK = 2_000_000  # entries in a block of pairs
+_BLOCK = 2_000_000  # number of pairs of draws to process at once
 
 
 def kernel_stein_discrepancy(
     draws: ArrayLike, gradients: ArrayLike, scale: float = 1.0, exponent: float = -0.5
 ) -> float:
-    r"""Kernel Stein discrepancy of draws from a target, from the target's gradients at the draws; lower is better.
+    r"""Kernel Stein discrepancy between draws and a target, from gradients at the draws; lower is better.
 
     With the inverse multiquadric kernel :math:`k(x, y) = (c^2 + \|x - y\|^2)^\beta` and :math:`g = \nabla \log p`,
 
     .. math:: \mathrm{KSD}^2 = \frac{1}{n^2} \sum_{i,j} \bigl[ g_i^\top g_j k + g_i^\top \nabla_{x_j} k
               + g_j^\top \nabla_{x_i} k + \operatorname{tr} \nabla_{x_i} \nabla_{x_j} k \bigr].
 
-    It detects bias, which effective sample size and R-hat do not.
+    It detects bias of a sampler, which effective sample size and R-hat do not detect.
 
     Parameters
     ----------
     draws : array-like of shape (n_draws, dim)
-        Draws, of one chain or of all.
+        Draws of one chain or of all chains.
     gradients : array-like of shape (n_draws, dim)
-        Gradient of the log density of the target, on all its data, at the draws.
+        Gradient of the log density of the target at each draw, computed on all data.
     scale : float, default=1
-        :math:`c`; give draws in coordinates of about unit spread.
+        Scale :math:`c` of the kernel. With the default, pass draws in coordinates of about unit spread.
     exponent : float, default=-0.5
-        :math:`\beta` in (-1, 0).
+        Exponent :math:`\beta` of the kernel, in (-1, 0).
 
     Returns
     -------
     float
-        Decreases as :math:`n^{-1/2}` for independent draws from the target.
+        Discrepancy; it decreases as :math:`n^{-1/2}` for independent draws from the target.
 
     References
     ----------
@@ -64,7 +64,7 @@ def kernel_stein_discrepancy(
         rows = slice(lo, lo + step)
         squares = np.maximum((x[rows] ** 2).sum(axis=1)[:, None] + (x**2).sum(axis=1) - 2.0 * x[rows] @ x.T, 0.0)
         q = scale**2 + squares
-        # (g_j - g_i) . (x_i - x_j), which carries both mixed terms.
+        # (g_j - g_i) . (x_i - x_j), from which both mixed terms follow.
         along = x[rows] @ g.T + g[rows] @ x.T
         along = along - (x[rows] * g[rows]).sum(axis=1)[:, None] - (x * g).sum(axis=1)
         u = q**b * (g[rows] @ g.T) + 2.0 * b * q ** (b - 1.0) * along

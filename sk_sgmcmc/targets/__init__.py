@@ -1,4 +1,4 @@
-"""Densities to sample from with `sk_sgmcmc.sample`: your own, conjugate ones, and some on manifolds."""
+"""Targets for `sk_sgmcmc.sample`: user-defined densities, conjugate posteriors, and densities on manifolds."""
 
 from ._base import Target
 from ._conjugate import DirichletCategorical, GammaPoisson, GaussianMean, LogNormalMedian

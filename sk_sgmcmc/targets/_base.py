@@ -1,4 +1,4 @@
-"""Base class of targets: data and prior, and the signals that they can give a sampler."""
+"""Base class of targets: data, prior, and the signals that a target offers to samplers."""
 
 from numbers import Real
 
@@ -9,17 +9,17 @@ from ..utils._sklearn import BaseEstimator
 
 
 class Target(BaseEstimator):
-    """Base class of targets: data and prior, the signals they can give, and how a raw state becomes a draw.
+    """Base class of targets: data, prior, signals for samplers, and the conversion of a state to a draw.
 
-    A subclass lists the signals that it can give a sampler in ``_offers``, as pairs (geometry, signal), best first; and
-    implements ``_signal`` and
+    A subclass lists the signals that it offers in ``_offers``, as pairs (geometry, signal), the preferred pair first.
+    It implements ``_signal`` and
 
     ``_rows()``
         The rows, the constants that the kernel reads, and the shape of a state; raises if parameters are invalid.
     ``_start(sampler)``
         The state at which chains start.
     ``_public(theta, aux, sampler)``
-        Draws by name, given those of the state and of what the sampler keeps beside it.
+        Draws by name, given draws of the state ``theta`` and of the sampler's auxiliary variables ``aux``.
     """
 
     _offers: tuple[tuple[str, str], ...] = ()
@@ -27,22 +27,22 @@ class Target(BaseEstimator):
     _estimates_noise = False
 
     def _signal(self):
-        """The kernel that computes the signal by which samplers move."""
+        """The kernel that computes the signal for samplers."""
         raise TypeError(f"{type(self).__name__} has no signal.")
 
     def _check(self, dense, starts):
         """Raise if data or starts are invalid for the target."""
 
     def _prepared(self, dense, start, sampler):
-        """The data as chains read them, and a `Laplace` approximation by which to choose steps and starts, or None."""
+        """The data for the chains, and a `Laplace` approximation for choosing step size and starts, or None."""
         return dense, None
 
     def _less_noise(self, dense):
-        """Remedies for the noise of minibatches besides more rows, for warnings."""
+        """Text for warnings: remedies for the noise of minibatches other than more rows."""
         return ""
 
     def _step_size(self, sampler, dense, points):
-        """The step size that "auto" stands for, from the first or the worst of some states."""
+        """The step size for "auto", computed at some states, of which targets may use the first or the worst."""
         return auto_step_size(sampler, dense, points, dense.n_batch)
 
     def _with_geometry(self, geometry):
@@ -50,72 +50,75 @@ class Target(BaseEstimator):
         return self
 
     def _space(self, geometry):
-        """The geometry as samplers receive it: its name, or a `Product`."""
+        """The geometry that is passed to samplers: a name, or a `Product`."""
         return geometry
 
     def _check_init(self, init):
         """Raise if a user's start lies outside the target's space."""
 
     def _choice(self, batch_size):
-        """Name of the default sampler and rows of its minibatch; None where the geometry decides."""
+        """Name of the default sampler (None: depends on the geometry) and batch size."""
         return None, batch_size
 
     def _check_batches(self, n_batch, n_rows):
         """Raise if the target cannot read minibatches."""
 
     def _starts(self, sampler, n_chains, dense, rng):
-        """Starts of all chains, or one for all, where the user gives none."""
+        """One start for each chain, or one for all, if the user passes no ``init``."""
         return [self._start(sampler)]
 
     def _given_starts(self, init, sampler, n_chains, dense, rng):
-        """Starts of all chains, or one for all, that the user gives; raises if they do not fit."""
+        """One start for each chain, or one for all, from the user's ``init``; raises if its shape does not fit."""
         starts = starts_of_array(init, self._rows()[2], sampler, n_chains)
         for start in starts:
             self._check_init(start)
         return starts
 
     def _dispersed_starts(self, approximation, n_chains, rng):
-        """Starts of all chains, or one for all, given a `Laplace` approximation."""
+        """One start for each chain, or one for all, from a `Laplace` approximation."""
         return [approximation.mode.reshape(self._rows()[2])]
 
     def _hidden(self, name):
-        """Whether diagnostics leave out the draws of this name, which others determine."""
+        """Whether diagnostics leave out the draws of this name, for example because other draws determine them."""
         return name == "velocity" or name.startswith("log_")
 
     def _exact(self, samples):
-        """Draws (n_chains, n_kept, D), and the mean and variance (D,) that they should have; or None if not known."""
+        """Draws (n_chains, n_kept, D) and their exact mean and variance (D,), or None if these are not known."""
         return None
 
     def _gradient_checks(self, gradient, draws):
-        """The check that a user's gradient fits the log density at some of the draws (n_draws, D), in a list."""
+        """The check of a user's gradient against the log density at some of the draws (n_draws, D), in a list."""
         return []
 
     def _mean_square_velocity(self):
-        """What the square of a velocity should be on average, or None on flat space."""
+        """Expected square of a velocity under the target, or None on flat space."""
         return None
 
     def _labels(self):
-        """Names of the entries of a state on flat space, or None."""
+        """Names of the entries of a state on flat space for warnings, or None."""
         return None
 
     def _more_results(self, samples):
-        """Attributes that only the results of this target have, given its draws by name."""
+        """Additional attributes of this target's `SampleResult`, given its draws by name."""
         return {}
 
     def _metric(self):
-        """The `Metric` of targets that offer one."""
+        """The `Metric` of the target, or None if it offers none."""
         return None
 
 
 def check_positive(**parameters):
-    """Raise if a parameter is not a positive number whose powers float64 can hold."""
+    """Raise unless each parameter is a positive number whose low powers are finite and nonzero in float64."""
     for name, value in parameters.items():
         if not (isinstance(value, Real) and 1e-100 < float(value) < 1e100):
             raise ValueError(f"{name}={value!r} must be a positive number, between 1e-100 and 1e100.")
 
 
 def starts_of_array(init, shape, sampler, n_chains):
-    """A user's starts, of a state or of all particles; one for all chains, or one for each."""
+    """Convert the array ``init`` to a list of starts, one for all chains or one for each.
+
+    A start is a state, or for particle samplers the states of all particles.
+    """
     try:
         init = np.asarray(init, dtype=float)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Checks of the draws of `sample`."""
+"""Checks of the draws that `sample` returns."""
 
 import numpy as np
 
@@ -23,11 +23,11 @@ DEFINITIONS = (
 
 
 def checks_of_draws(target, sampler, diagnosis, spread, samples, draws, remedies):
-    """The checks of draws that follow one another in time, in the order in which their warnings are read."""
+    """The checks of successive draws of chains, in the order in which their warnings are issued."""
     moving = [name for name in diagnosis.names if name != "log_density"]
     has_settled, name = diagnosis.unsettled(moving) is None, target._labels() or next(iter(samples))
     wide, narrow = ({kind: remedies[kind]} for kind in ("wide", "narrow"))
-    # Chains that lie apart or drift are jointly wide, whatever the spread of each.
+    # If chains drift or lie far apart, their pooled draws are wide although each chain may not be.
     if has_settled:
         found = curvature_checks(spread.ratios, wide, name, spread.limits, spread.given)
     else:
@@ -35,7 +35,7 @@ def checks_of_draws(target, sampler, diagnosis, spread, samples, draws, remedies
     found += _velocity_checks(target, sampler, draws, has_settled, remedies["wide"])
     found += _exact_checks(target, samples, has_settled, remedies["wide"])
     longer = remedies["unsettled"]
-    if any_fired(found):  # a longer run of chains that are too wide is as wrong
+    if any_fired(found):  # a longer run does not correct a spread that is too large
         longer = f"Reduce the spread first. Then {longer[0].lower()}{longer[1:]}"
     found += convergence_checks(diagnosis, lambda _: longer, moving)
     found += curvature_checks(spread.ratios, narrow, name, spread.limits, spread.given)
@@ -43,7 +43,7 @@ def checks_of_draws(target, sampler, diagnosis, spread, samples, draws, remedies
 
 
 def _velocity_checks(target, sampler, draws, has_settled, remedy):
-    """The check that velocities off flat space are not too large."""
+    """The check that velocities on manifolds are not too large."""
     right = target._mean_square_velocity()
     if not (right and sampler._keeps_velocity):
         return []
@@ -62,12 +62,12 @@ def _velocity_checks(target, sampler, draws, has_settled, remedy):
 
 
 def _exact_checks(target, samples, has_settled, remedy):
-    """The check that draws of a known distribution are not spread too widely."""
+    """The check that draws are not too wide for an exactly known posterior."""
     exact = target._exact(samples)
-    if exact is None or not exact[2].sum() > 0:  # the share of a single category never varies
+    if exact is None or not exact[2].sum() > 0:  # the probability of a single category is constant
         return []
     values, mean, variance = exact
-    # As of draws on flat space: differences do not see a start from which slow chains have not moved.
+    # As for draws on flat space: unlike squares, second differences are not inflated by a start far from the mean.
     squares = (values - mean) ** 2 if has_settled else np.diff(values, 2, axis=1) ** 2 / 6.0
     squares = squares.sum(axis=-1, keepdims=True) / variance.sum()
     if squares.size < MIN_KEPT:
@@ -84,7 +84,7 @@ def _exact_checks(target, samples, has_settled, remedy):
 
 
 def _divergence_checks(sampler, bounded, name):
-    """The checks of trajectories that diverge; at the bounds of some entries, that is a waste, but not wrong."""
+    """The check of divergences; at a bound of the density they waste trajectories, but do not bias the draws."""
     n = sampler._n_diverged
     if n is None:
         return []
@@ -106,7 +106,7 @@ def _divergence_checks(sampler, bounded, name):
 
 
 def described_exceptions(n, steps, first):
-    """A sentence or two about exceptions of a user's density: how many, in how many steps, and the first."""
+    """Text about exceptions of a user's density: their number, the number of steps, and the first exception."""
     times = "once" if n == 1 else f"{n} times"
     return (
         f"The log density raised an exception {times} in {steps} trajectories, first {first}. Each exception counted "
@@ -115,7 +115,7 @@ def described_exceptions(n, steps, first):
 
 
 def exception_checks(n, steps, first):
-    """The check that a user's density rarely raises an exception; none where it never does."""
+    """The check that a user's density rarely raises exceptions; an empty list if it never does."""
     if not n:
         return []
     if n <= EXCEPTIONS.limit * steps:
@@ -130,7 +130,7 @@ def exception_checks(n, steps, first):
 
 
 def remedies_of(target, sampler, picks_step, dense, n_iter):
-    """Remedies for draws that have not settled, or are too narrow or too wide."""
+    """Texts of the remedies for draws that have not settled, or are too narrow or too wide."""
     longer, less_noise = f"n_iter={10 * n_iter}", ""
     if dense.n_batch < dense.n_rows:
         less_noise = f", a larger batch_size than {dense.n_batch}{target._less_noise(dense)}"
@@ -140,7 +140,7 @@ def remedies_of(target, sampler, picks_step, dense, n_iter):
     step = "" if picks_step else f', a step_size other than {h}, or "auto"'
     return {
         "unsettled": f"Try {longer}{step}{less_noise}, or starts (init) where the density is higher.",
-        # A larger step than a sampler has found itself would only be refused more often.
+        # A sampler that tunes its step would reject more often with a larger one.
         "narrow": f"Try {longer if tunes else f'a larger step_size than {h}, or {longer}'}{less_noise}.",
         "wide": f"Try a smaller step_size than {h}{less_noise}.",
     }

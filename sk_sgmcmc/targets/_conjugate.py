@@ -17,10 +17,10 @@ from ._base import Target, check_positive
 
 
 class _CellTarget(Target):
-    """Targets whose cells are independent given the counts or the mean of the rows."""
+    """Targets whose posterior cells are independent, up to normalisation."""
 
     def _step_size(self, sampler, dense, points):
-        # The variance of an estimated shape is about N/n times the shape.
+        # The variance of a gamma shape that a minibatch estimates is about N/n times the shape.
         noise = dense.n_rows / dense.n_batch if dense.n_batch < dense.n_rows else 0.0
         return ConstantStep(min(1.0, sampler._stable_step(1.0, noise)))
 
@@ -34,9 +34,10 @@ class DirichletCategorical(_CellTarget):
     categories : array-like of int, shape (n_samples,)
         Category of each observation, from 0.
     concentration : float or array-like of shape (n_categories,), default=0.1
-        :math:`\alpha`.
+        Concentration :math:`\alpha` of the prior.
     n_categories : int, default=None
-        Number of categories; None takes it from ``concentration`` or from the data.
+        Number of categories. None: the size of ``concentration`` if it is an array, else one more than the largest
+        code.
     """
 
     categories: ArrayLike
@@ -102,9 +103,9 @@ class GammaPoisson(_CellTarget):
     counts : array-like of shape (n_samples, n_rates)
         Observed counts :math:`x`.
     shape : float, default=1
-        :math:`a_0` of the prior.
+        Shape :math:`a_0` of the prior.
     rate : float, default=1
-        :math:`b_0` of the prior.
+        Rate :math:`b_0` of the prior.
     """
 
     counts: ArrayLike
@@ -138,7 +139,7 @@ class GammaPoisson(_CellTarget):
 
 @positional_parameters
 class LogNormalMedian(_CellTarget):
-    r"""Posterior of medians of log-normal data of known spread, itself log-normal.
+    r"""Posterior of the medians of log-normal data whose spread is known.
 
     With :math:`\log x_{ij} \sim N(\mu_j, s_x^2)` and :math:`\mu_j \sim N(m_0, s_0^2)`, the median
     :math:`e^{\mu_j}` has a log-normal posterior.
@@ -148,9 +149,9 @@ class LogNormalMedian(_CellTarget):
     values : array-like of shape (n_samples, n_medians)
         Observed positive values :math:`x`.
     log_scale : float, default=1
-        :math:`s_x`, the known standard deviation of the logarithms.
+        Known standard deviation :math:`s_x` of the logarithms.
     prior_location, prior_scale : float, default=0 and 10
-        :math:`m_0` and :math:`s_0`.
+        Mean :math:`m_0` and standard deviation :math:`s_0` of the prior of :math:`\mu_j`.
     """
 
     values: ArrayLike
@@ -190,16 +191,16 @@ class LogNormalMedian(_CellTarget):
 
 @positional_parameters
 class GaussianMean(Target):
-    r"""Posterior of the mean of Gaussian rows of known precision, itself Gaussian.
+    r"""Gaussian posterior of the mean of Gaussian rows of known precision.
 
     Parameters
     ----------
     rows : array-like of shape (n_samples, dim)
         Observations.
     precision : array-like of shape (dim, dim), default=None
-        :math:`\Lambda` of an observation; None is the identity.
+        Precision matrix :math:`\Lambda` of an observation. None: the identity.
     prior_precision : float, default=0
-        Of independent normal priors with mean 0.
+        Precision of the independent normal priors of the entries of the mean, which are centred at 0.
     """
 
     rows: ArrayLike

@@ -1,4 +1,4 @@
-"""Your own density on flat space."""
+"""User-defined densities on flat space."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ._base import Target
 from ._laplace import MAX_ENTRIES, laplace_approximation, with_control_variates
 
 MANY_ROWS = 10_000  # above which the default sampler reads minibatches
-BATCH = 500  # with control variates, half the rows of 1000 give as many effective draws a step
-_REACH = 2.0  # of random starts
-_TRIES = 100
+BATCH = 500  # with control variates, 1,000 rows do not increase the effective sample size per step
+_REACH = 2.0  # random starts are uniform on (-_REACH, _REACH)
+_TRIES = 100  # random starts to try until the density is finite
 
 
 @positional_parameters
 class Density(Target):
-    r"""Your own density, given by a jitted function for its logarithm and gradient.
+    r"""A user-defined density on flat space, given by a jitted function for its logarithm and gradient.
 
     Parameters
     ----------
@@ -35,23 +35,24 @@ class Density(Target):
     dim : int
         Number of parameters.
     data : array-like of shape (n_samples, n_columns), default=None
-        Rows, from which minibatches are drawn; None for a density without data.
+        Rows, from which minibatches are drawn. None: a density without data.
     start : array-like of shape (dim,), default=None
-        Where chains start; None is 0, or for `NUTS` a random point of (-2, 2) for each chain. With data, minibatch
-        samplers look for the mode from there, and chains start at that mode, unless `sample` receives ``init``.
+        Where chains start. None: at 0, or for `NUTS` at a random point of (-2, 2) for each chain. With data, minibatch
+        samplers search for the mode from there, and chains start at that mode, unless `sample` receives ``init``.
     check_gradient : bool, default=True
-        Compare the gradient with differences of the log density, at the start, away from it and at some of the draws,
-        and minibatches with all rows, once; and check the metric at the start.
+        Whether to check the function. The gradient is compared with differences of the log density at the start, away
+        from it and at some of the draws. Minibatches are compared with all rows once. A metric is checked at the start.
     control_variates : bool or "auto", default="auto"
-        Whether minibatches estimate only the difference of the gradient to that at the mode, at the cost of a second
-        call per step. "auto" does so if, by a normal approximation about the mode, it reduces the noise of the
-        gradient.
+        Whether minibatches estimate only the difference between the gradient and the gradient at the mode, at the cost
+        of a second call per step. "auto": if it reduces the noise of the gradient, according to a normal approximation
+        about the mode.
     metric : function jitted by ``numba.njit``, default=None
         For `RHMC` and `SGRNPHMC`: ``f(theta, rows, scale, G, dG)`` writes a positive definite matrix, such as a Fisher
-        information, into ``G`` (dim, dim), and its derivative along the k-th parameter into ``dG[k]`` (dim, dim). With
-        ``metric_is_diagonal`` the shapes are (dim,) and (dim, dim), ``dG[k, i]`` the derivative of ``G[i]``.
+        information, into ``G`` (dim, dim), and its derivative with respect to the k-th parameter into ``dG[k]``
+        (dim, dim). With ``metric_is_diagonal`` the shapes are (dim,) and (dim, dim), and ``dG[k, i]`` is the derivative
+        of ``G[i]``.
     metric_is_diagonal : bool, default=False
-        See ``metric``.
+        Whether ``metric`` writes only the diagonal of a diagonal metric.
 
     Examples
     --------
@@ -126,7 +127,7 @@ class Density(Target):
         return [self._start_near(np.full(self.dim, np.nan), dense, rng) for _ in range(n_chains)]
 
     def _start_near(self, theta, dense, rng):
-        """A start whose NaN entries are drawn from (-2, 2), as often as it takes for the density to be finite."""
+        """A start whose NaN entries are drawn uniformly from (-2, 2), repeatedly until the density is finite."""
         open_ = np.isnan(theta)
         gradient = DenseGradient(dense, (self.dim, 1))
         for _ in range(_TRIES):
@@ -135,7 +136,7 @@ class Density(Target):
                 return found[:, None]
             if not open_.any():
                 break
-        return np.where(open_, 0.0, theta)[:, None]  # where `_check` explains what is not finite
+        return np.where(open_, 0.0, theta)[:, None]  # `_check` will raise and explain what is not finite
 
     def _less_noise(self, dense):
         return "" if dense.params.size > self._rows()[1].size else ", Density(..., control_variates=True)"

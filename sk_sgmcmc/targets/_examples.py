@@ -1,4 +1,4 @@
-"""Targets on manifolds for `sk_sgmcmc.sample`: spheres, flat simplices, orthonormal frames, and products of them."""
+"""Example targets on spheres, flat simplices, orthonormal frames, and products of them."""
 
 from __future__ import annotations
 
@@ -39,11 +39,12 @@ class RestrictedGaussian(ManifoldTarget):
     Parameters
     ----------
     linear : array-like of shape (n_rows, width)
-        :math:`b`, one row for each sphere, simplex or member of the frame.
+        Linear coefficients :math:`b`, one row for each sphere, simplex or vector of the frame.
     quadratic : array-like of shape (width, width), default=None
-        :math:`A`, symmetric; None is 0.
+        Symmetric matrix :math:`A`. None: zeros.
     linear_terms : array-like of shape (n_terms, n_rows * width), default=None
-        :math:`t`, read in minibatches: data, or noise where they add up to 0.
+        Vectors :math:`t_i`, which are the rows of minibatches. They act as data; if they sum to 0, they only add noise
+        to the gradient.
     """
 
     linear: ArrayLike
@@ -81,16 +82,18 @@ class RestrictedGaussian(ManifoldTarget):
 
 @positional_parameters
 class ExponentialMixture(ManifoldTarget):
-    r"""A mixture on each of several spheres: :math:`\pi(x) \propto \sum_m w_m e^{c_m'x}`.
+    r"""A mixture of von Mises-Fisher distributions on each of several spheres.
+
+    The density of each row is :math:`\pi(x) \propto \sum_m w_m e^{c_m'x}`, which may also be used on simplices.
 
     Parameters
     ----------
     directions : array-like of shape (n_modes, width)
-        :math:`c_m`: the concentration times the mean direction.
+        Vectors :math:`c_m`, each a concentration times a mean direction.
     weights : array-like of shape (n_modes,), default=None
-        :math:`w_m`, weights of the exponentials, not of normalised densities; None is 1.
+        Weights :math:`w_m` of the exponentials, not of normalised densities. None: ones.
     n_rows : int, default=1
-        Independent copies.
+        Number of independent copies.
     linear_terms : array-like of shape (n_terms, n_rows * width), default=None
         As for `RestrictedGaussian`.
     """
@@ -124,20 +127,20 @@ class ExponentialMixture(ManifoldTarget):
 
 @positional_parameters
 class ChainedVonMisesFisher(ManifoldTarget):
-    r"""Posterior of two directions; the data inform on the first and on the normalised sum.
+    r"""Posterior of two directions, given data about the first direction and about the normalised sum.
 
     :math:`x_i \sim \frac12 \mathrm{vMF}(v_1, \kappa) + \frac12 \mathrm{vMF}(\mu, \kappa)` with
-    :math:`\mu \propto v_1 + v_2`, and :math:`v_1, v_2 \sim \mathrm{vMF}(e_1, \kappa_0)`. Since it is unknown which half
-    belongs to which direction, the posterior has two modes.
+    :math:`\mu \propto v_1 + v_2`, and :math:`v_1, v_2 \sim \mathrm{vMF}(e_1, \kappa_0)`. The data do not say which
+    component belongs to :math:`v_1`, so the posterior has two modes.
 
     Parameters
     ----------
     directions : array-like of shape (n_samples, width)
         Unit rows :math:`x_i`.
     kappa : float, default=20
-        :math:`\kappa` of the data.
+        Concentration :math:`\kappa` of the data.
     prior_kappa : float, default=20
-        :math:`\kappa_0` of the prior.
+        Concentration :math:`\kappa_0` of the prior.
 
     References
     ----------
@@ -169,9 +172,9 @@ class ChainedVonMisesFisher(ManifoldTarget):
     def _start(self, sampler):
         X, _, (_, width) = self._rows()
         mean = X.mean(axis=0)
-        if np.linalg.norm(mean) < 1e-6:  # no direction at all: use that of the prior
+        if np.linalg.norm(mean) < 1e-6:  # the data have no mean direction: use the prior's
             mean = np.eye(width)[0]
-        # The state in which both are equal is a saddle; a rotation by a tenth leaves it.
+        # The density has a saddle where both directions are equal. Turning the second by about 0.1 rad avoids it.
         turned = mean + 0.1 * np.linalg.norm(mean) * np.eye(width)[-1]
         return np.array([mean / np.linalg.norm(mean), turned / np.linalg.norm(turned)])
 
@@ -180,18 +183,19 @@ class ChainedVonMisesFisher(ManifoldTarget):
 class MatrixCompletion(ManifoldTarget):
     r"""Posterior of the factors of a partially observed low-rank matrix: :math:`x_i = \sum_k c_{ik} u_k + e_i`.
 
-    The directions :math:`u_k` are the rows of an orthonormal frame, uniform on the Stiefel manifold; loadings
-    :math:`c_{ik} \sim N(0, \tau_k^2)` are integrated out; :math:`e_i \sim N(0, \sigma^2 I)`. Rows of the matrix are the
-    data, read in minibatches.
+    The directions :math:`u_k` are the rows of an orthonormal frame with a uniform prior on the Stiefel manifold. The
+    loadings :math:`c_{ik} \sim N(0, \tau_k^2)` are integrated out, and the noise is :math:`e_i \sim N(0, \sigma^2 I)`.
+    Minibatches consist of rows of the matrix.
 
     Parameters
     ----------
     matrix : array-like of shape (n_samples, n_features)
-        Its entries, NaN if unobserved.
+        The matrix :math:`x`, with NaN for unobserved entries.
     factor_scales : array-like of shape (rank,)
-        :math:`\tau_k`, all different: equal ones leave the frame free to rotate.
+        Standard deviations :math:`\tau_k` of the loadings. They should all differ, since directions with equal scales
+        are identified only up to rotation.
     noise_scale : float
-        :math:`\sigma`.
+        Standard deviation :math:`\sigma` of the noise.
     """
 
     matrix: ArrayLike
@@ -218,7 +222,7 @@ class MatrixCompletion(ManifoldTarget):
 
     def _curvature(self, gradient, theta):
         X, params, _ = self._rows()
-        # The largest eigenvalue of the second moments, with unobserved entries as 0, over the noise's variance.
+        # Twice the largest eigenvalue of X'X, with unobserved entries set to 0, over the variance of the noise.
         filled = np.nan_to_num(X)
         return 2.0 * np.linalg.norm(filled, 2) ** 2 / params[0] ** 2
 
@@ -227,15 +231,16 @@ class MatrixCompletion(ManifoldTarget):
         right = np.linalg.svd(np.nan_to_num(X), full_matrices=False)[2]
         frame = np.zeros(shape)
         frame[: len(right)] = right[: shape[0]]
-        # Fewer rows than factors: any frame that includes those found.
+        # With fewer rows than factors, complete the directions found to an arbitrary frame.
         return np.linalg.qr(np.vstack([frame, np.eye(shape[1])])[: shape[0] + shape[1]].T)[0].T[: shape[0]].copy()
 
     def complete(self, frames: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """The completed matrix given draws of the frame.
+        """Posterior mean and standard deviation of the complete matrix.
 
         Parameters
         ----------
         frames : array-like of shape (n_draws, rank, n_features)
+            Draws of the frame.
 
         Returns
         -------

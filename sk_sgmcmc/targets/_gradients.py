@@ -1,4 +1,4 @@
-"""Gradients of a log density of named parameters: its own, JAX's or autograd's, or differences."""
+"""Gradients of a log density of named parameters: user-written, from JAX or autograd, or finite differences."""
 
 import inspect
 import math
@@ -13,10 +13,10 @@ from ..utils._warnings import warn_user
 from ._named_data import named_rows, names_in, plain_rows
 from ._parameters import RESERVED
 
-MOST_DIFFERENCES = 30  # free coordinates without a warning; each costs two evaluations of the log density
+MOST_DIFFERENCES = 30  # free coordinates above which a warning is issued; each costs two evaluations of the log density
 SOURCES = ("jax", "autograd", "differences")
 _FEW_ROWS = 5
-# What a function raises if it is wrong, rather than evaluated where it is not defined.
+# Exceptions that indicate a programming error, rather than a point outside of the domain of the function.
 _MISTAKES = (IndexError, TypeError, AttributeError, NameError, KeyError)
 
 HOW = (
@@ -27,14 +27,15 @@ HOW = (
 
 
 class PythonCall:
-    """A function that is called from compiled code, where an exception would be lost.
+    """A Python function that compiled code calls, with its exceptions recorded.
 
-    It is reported to the `Failures` of the thread, and the log density is minus infinity there.
+    Compiled code would lose an exception. Instead it is added to the `Failures` of the thread, and the log density is
+    minus infinity.
 
     Parameters
     ----------
     function : callable
-        Of (x, rows, scale, slope).
+        ``function(x, rows, scale, slope)`` returns the log density and may write its gradient into ``slope``.
     """
 
     def __init__(self, function):
@@ -42,7 +43,7 @@ class PythonCall:
 
     def __call__(self, x, rows, scale, slope):
         failures = current()
-        if failures is not None and failures.fatal is not None:  # nothing counts any more
+        if failures is not None and failures.fatal is not None:  # the run will end with that error
             return math.nan
         try:
             return float(self.function(x, rows, scale, slope))
@@ -54,18 +55,18 @@ class PythonCall:
             return -math.inf
 
     def __reduce__(self):
-        # numba tries to pickle what compiled code calls, and numba 0.61 lets pass only this refusal: not the TypeError
-        # of a function that holds an open file, say.
+        # numba tries to pickle every object that compiled code calls. numba 0.61 tolerates a PicklingError, but not for
+        # example the TypeError of a function whose closure contains an open file.
         raise pickle.PicklingError("It is called where it is.")
 
 
 def name_of(function):
-    """The name of a function, for errors."""
+    """The name of a function for error messages."""
     return getattr(function, "__name__", repr(function))
 
 
 def call_of(function, layout, data):
-    """The `named.Call` of a user's function, and its rows; raises if its arguments do not fit parameters and data."""
+    """The `named.Call` of a user's function, and its rows; raises if arguments do not match parameters and data."""
     try:
         arguments = inspect.signature(getattr(function, "py_func", function)).parameters
     except (TypeError, ValueError):
@@ -105,7 +106,7 @@ def call_of(function, layout, data):
 
 
 def _some_rows(call, rows):
-    """A few rows, or all of them for a function that takes no scale and may give each row a parameter."""
+    """A few rows; all rows for a function without scale, which may have a parameter for each row."""
     if "scale" not in call.order:
         return rows
     return (rows[0][:_FEW_ROWS], rows[1]) if call.constants else rows[:_FEW_ROWS]
@@ -116,9 +117,10 @@ def _n_rows(call, rows):
 
 
 def try_once(function, call, layout, rows):
-    """Call a user's function in Python; raises if it does so or returns no number.
+    """Call a user's function in Python; raises if the function has a programming error or returns no number.
 
-    A function that may get few rows gets few, and all of them too if a constant array could be meant as rows.
+    A function with scale is called with a few rows, since it must accept minibatches. It is called with all rows as
+    well if it takes constant arrays, since one of them may have been intended as rows.
     """
     _try(function, call, layout, _some_rows(call, rows))
     if "scale" in call.order and any(shape for *_, shape in call.constants):
@@ -137,7 +139,7 @@ def _try(function, call, layout, rows):
             value = call.of(getattr(function, "py_func", function))(x, rows, 1.0, np.zeros(x.size))
         except _MISTAKES as error:
             fault = f"raises {type(error).__name__}: {error}"
-        except Exception as error:  # perhaps outside of its domain
+        except Exception as error:  # perhaps the point is outside of the function's domain
             if not any(word in str(error) for word in ("shape", "broadcast", "dimension", "size")):
                 return
             fault = f"raises {type(error).__name__}: {error}"
@@ -160,7 +162,7 @@ def _try(function, call, layout, rows):
 
 
 def library_of(function):
-    """The library, "jax" or "autograd", that a function calls by a name around it, or None."""
+    """The library, "jax" or "autograd", that a function refers to by a global or nonlocal name, or None."""
     inner = inspect.unwrap(function)
     if type(function).__module__.startswith("jax"):
         return "jax"
@@ -185,7 +187,7 @@ def _by_jax(call, function, constants):
 
     both = jax.jit(jax.value_and_grad(density))
     doubles = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
-    known = {}  # all rows, which stay where they are, on JAX's device
+    known = {}  # all rows as an array on JAX's device, so that they are transferred only once
 
     def evaluate(x, rows, scale, slope):
         rows = rows if constants is None else rows[0]
@@ -225,11 +227,11 @@ class FreeDensity:
     ----------
     jitted : jitted function of (theta, rows, scale, gradient)
     described : str
-        Where the gradient comes from, for the user.
+        Description of the gradient for users.
     by_differences : bool
-        Whether it consists of differences of the log density.
+        Whether the gradient consists of finite differences of the log density.
     python : PythonCall or None
-        What is called from compiled code, if anything is.
+        The Python function that compiled code calls. None: everything is compiled.
     """
 
     jitted: object
@@ -247,9 +249,10 @@ def free_density(function, call, layout, source, rows):
     call : named.Call
     layout : Layout
     source : str or None
-        One of `SOURCES`; None chooses.
+        One of `SOURCES`. None: the gradient that the function writes, else that of the library it uses, else
+        differences.
     rows : ndarray, or pair of ndarray
-        All of them, and the constants if the function takes any.
+        All rows; with the constants if the function takes any.
 
     Returns
     -------

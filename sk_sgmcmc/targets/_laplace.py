@@ -1,4 +1,4 @@
-"""Mode and curvature of a dense target: where chains start, and the units in which one step size suits all."""
+"""Mode and curvature of a dense target, from which starts and step sizes are chosen."""
 
 from dataclasses import dataclass, replace
 
@@ -7,17 +7,17 @@ from scipy import linalg, optimize
 
 from ..dense.tuning import DenseGradient, minibatch_variance
 
-# Up to here a full Hessian is small beside the data; it takes two gradients on all rows for each entry.
+# Largest number of entries of a state for which the Hessian is computed, with two gradients for each entry.
 MAX_ENTRIES = 200
 _NEWTON_STEPS = 20
-_CLOSE = 1e-2  # of a standard deviation, from the mode
-_PROBES = 3
-_CONDITION = 1e-12  # of the precision in units of its diagonal, below which a maximum is indistinguishable from a ridge
+_CLOSE = 1e-2  # distance from the mode at which the search stops, in standard deviations
+_PROBES = 3  # draws at which the noise of minibatches is compared
+_CONDITION = 1e-12  # smallest eigenvalue of the scaled precision, below which a maximum may as well be a ridge
 
 
 @dataclass(frozen=True, eq=False)
 class Laplace:
-    """A normal approximation of a target.
+    """A normal approximation of a target about its mode.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Laplace:
     value: float
 
     def draws(self, n, rng):
-        """Draws of the approximation, (n, D)."""
+        """Draws from the approximation, (n, D)."""
         upper = linalg.cholesky(self.precision)
         return self.mode + linalg.solve_triangular(upper, rng.standard_normal((self.mode.size, n))).T
 
@@ -47,10 +47,10 @@ def negative_hessian(gradient, theta, scale):
     Parameters
     ----------
     gradient : callable
-        Computes log density and gradient, such as `~sk_sgmcmc.dense.tuning.DenseGradient`.
+        Returns log density and gradient, such as `~sk_sgmcmc.dense.tuning.DenseGradient`.
     theta : ndarray of shape (D,)
     scale : ndarray of shape (D,)
-        Step of the differences, for each entry.
+        Step of the differences for each entry.
     """
     D = theta.size
     out = np.empty((D, D))
@@ -62,7 +62,7 @@ def negative_hessian(gradient, theta, scale):
 
 
 def _search(gradient, start):
-    """The best point found from a start."""
+    """The point at which a BFGS search for the mode ends."""
     n = gradient.dense.n_rows
 
     def objective(theta):
@@ -91,7 +91,7 @@ def laplace_approximation(gradient, start):
         step = linalg.solve(precision, slope, assume_a="pos")
         if slope @ step < _CLOSE**2:
             return Laplace(theta, precision, slope, value)
-        for _ in range(_NEWTON_STEPS):  # halve the step until the density rises
+        for _ in range(_NEWTON_STEPS):  # halve the step until the density increases
             if gradient(theta + step)[0] > value:
                 break
             step *= 0.5
@@ -110,7 +110,9 @@ def is_definite(matrix):
 
 
 def with_control_variates(dense, start, approximation, controlled_signal, force=False):
-    """Dense data whose minibatches estimate only the gradient's difference to that at the mode, or ``dense``.
+    """The data with a signal that uses control variates, or ``dense`` unchanged if these do not reduce the noise.
+
+    With control variates, minibatches estimate only the difference between the gradient and the gradient at the mode.
 
     Parameters
     ----------
@@ -119,10 +121,10 @@ def with_control_variates(dense, start, approximation, controlled_signal, force=
         Start of the search for a mode, if there is no approximation.
     approximation : Laplace or None
     controlled_signal : callable
-        Makes the signal that reads the mode, and gradient and log density there, in this order from ``params``, before
-        what these contain now.
+        Returns the signal. It reads the mode, and the gradient and log density there, in this order at the beginning of
+        ``params``, before the current contents.
     force : bool
-        Whether to do so even without an approximation, or if it increases the noise of minibatches.
+        Whether to use control variates even without an approximation, or if they increase the noise of minibatches.
     """
     if approximation is None:
         if not force:
@@ -142,7 +144,7 @@ def with_control_variates(dense, start, approximation, controlled_signal, force=
 
 
 def _noise(dense, approximation):
-    """Variance of minibatch gradients in units of the posterior's spread, the largest over some draws."""
+    """Variance of minibatch gradients in units of the posterior's spread; the maximum over some draws."""
     root = np.linalg.cholesky(np.linalg.inv(approximation.precision))
     rng = np.random.default_rng(0)
     points = approximation.draws(_PROBES, rng)

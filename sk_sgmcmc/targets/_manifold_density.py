@@ -1,4 +1,4 @@
-"""Densities on manifolds: the base class of targets on them, and your own density on a product of them."""
+"""Densities on manifolds: the base class of such targets, and user-defined densities on products of manifolds."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from ..utils._numbers import is_count
 from ..utils._parameters import positional_parameters
 from ._base import Target
 
-# Step as a share of the shortest time scale of the target.
+# Step size as a share of the shortest time scale of the target.
 _STEP_SHARE = 0.2
-# How much the noise of minibatches may heat the chain, beyond what friction removes.
+# Relative increase of the temperature by the noise of minibatches that the automatic step size allows.
 _NOISE_SHARE = 0.05
-# Distance from the start of the second check of gradients.
+# Distance from the start at which gradients are checked a second time.
 _AWAY = 0.3
 
 
 def _product_of_rows(pairs, shape, known, owner):
-    """The product that a user's list of (name, rows) specifies, for a state (n_rows, width) of the target ``owner``."""
+    """The `Product` of a user's list of (manifold, rows), for a state (n_rows, width) of the target ``owner``."""
     example = f'a list of manifolds and their rows, such as [("{known[0]}", {shape[0]})]'
     try:
         blocks = [Block(name, rows, shape[1]) for name, rows in pairs]
@@ -50,7 +50,7 @@ def _product_of_rows(pairs, shape, known, owner):
 
 
 def _blocks_of_space(name, space):
-    """Shape and blocks of the part ``spaces[name] = (manifold, shape)``."""
+    """Shape and list of `Block` of the part ``spaces[name] = (manifold, shape)``."""
     given = f"spaces[{name!r}] = {space!r}"
     try:
         geometry, shape = space
@@ -78,9 +78,10 @@ def _blocks_of_space(name, space):
 
 
 class ManifoldTarget(Target):
-    """Targets with the gradient of a log density with respect to a manifold's surface measure.
+    """Targets on manifolds, with a log density with respect to the surface measure and its gradient.
 
-    A subclass implements ``_curvature(gradient, theta)`` besides: about the largest, by which a step size is chosen.
+    A subclass also implements ``_curvature(gradient, theta)``: an estimate of the largest curvature of the log density,
+    from which the automatic step size is computed.
     """
 
     _offers = (("sphere", "gradient"),)
@@ -105,7 +106,7 @@ class ManifoldTarget(Target):
         return self._geometry
 
     def _product(self):
-        """The product of the target's spaces; a single block if all rows have one geometry."""
+        """The `Product` of the target's spaces; a single block if all rows have the same geometry."""
         if isinstance(self._geometry, Product):
             return self._geometry
         return Product([Block(self._geometry, *self._rows()[2])])
@@ -113,8 +114,8 @@ class ManifoldTarget(Target):
     def _step_size(self, sampler, dense, points):
         theta, n_batch = points[0], dense.n_batch
         gradient = DenseGradient(dense, theta.shape)
-        # A unit velocity crosses the manifold in a time of order 1; a face of the simplex in one of order 1/width, or,
-        # where a force presses against it, in the inverse of that force.
+        # At unit velocity, a chain crosses a manifold in a time of order 1. It reaches a face of the simplex in a time
+        # of order 1/width, or if a force presses against the face, in a time of the inverse of that force.
         extent = 1.0
         product = self._product()
         for block, force in zip(product.blocks, product.split(gradient(theta)[1]), strict=True):
@@ -141,48 +142,49 @@ class ManifoldTarget(Target):
 
 @positional_parameters
 class ManifoldDensity(ManifoldTarget):
-    r"""Your own density on a product of spheres, simplices, orthonormal frames and flat spaces.
+    r"""A user-defined density on a product of spheres, simplices, orthonormal frames and flat spaces.
 
     Parameters
     ----------
     log_density_and_gradient : function jitted by ``numba.njit``
         ``f(theta, rows, scale, gradient)`` writes the gradient of the log density into ``gradient`` (dim,) and returns
-        the log density with respect to the surface measure, up to a constant. ``theta`` (dim,) holds the parts one
-        after the other, each in C order. The gradient is that in the surrounding space: samplers project it. Multiply
-        every sum over ``rows``, the minibatch, by ``scale``, which is N/n.
+        the log density with respect to the surface measure, up to a constant. ``theta`` (dim,) contains the parts one
+        after the other, each in C order. Write the gradient in the ambient space; samplers project it. Multiply every
+        sum over ``rows``, the minibatch, by ``scale``, which is N/n.
     spaces : dict of str to (str, tuple of int)
-        The parts by name: the manifold ("sphere", "simplex", "stiefel" or "euclidean") and the shape. The last axis is
-        one point, or for a frame the last two (orthonormal rows), and leading axes are copies: ``("stiefel", (4, 2,
-        5))`` is four frames of two rows of length 5. Their order is that of ``theta``. A frame of as many rows as
-        columns keeps the sign of its start's determinant: no path connects the two signs.
+        Manifold ("sphere", "simplex", "stiefel" or "euclidean") and shape of each part by name, in the order of
+        ``theta``. The last axis of a shape is one point. For a frame, the last two axes are its orthonormal rows.
+        Leading axes are copies: ``("stiefel", (4, 2, 5))`` is four frames of two rows of length 5. A frame of as many
+        rows as columns keeps the sign of its start's determinant, since no path connects the two signs.
     data : array-like of shape (n_samples, n_columns), default=None
-        Rows, from which minibatches are drawn; None for a density without data.
+        Rows, from which minibatches are drawn. None: a density without data.
     start : dict of str to array-like, default=None
-        Where chains start, for some or all parts. Other parts start with equal coordinates, frames with the first axes,
-        flat ones at 0. The automatic step size is computed at the start: choose one where the density is high.
+        Where chains start, for some or all parts. By default, points of spheres and simplices have equal coordinates,
+        frames consist of the first axes, and flat parts are 0. The automatic step size is computed at the start, so
+        choose a start where the density is high.
     check_gradient : bool, default=True
-        Compare the gradient of each part with a difference of the log density along its manifold, at the start, away
-        from it and at some of the draws, and minibatches with all rows, once.
+        Whether to check the function. The gradient of each part is compared with a difference of the log density along
+        its manifold, at the start, away from it and at some of the draws. Minibatches are compared with all rows once.
 
     Attributes
     ----------
     dimension : int
-        Dimension of the product, and the mean of the squared velocity.
+        Dimension of the product. It is also the expected squared norm of the velocity.
 
     See Also
     --------
-    sk_sgmcmc.targets.Density : On flat space only, with masses and metrics.
+    sk_sgmcmc.targets.Density : A density on flat space only, with masses and metrics.
 
     Notes
     -----
-    Draws are named like the parts; ``samples_["velocity"]`` (n_chains, n_kept, dim) are the velocities of samplers
-    that keep one, laid out as ``theta``. Their squares add up to `dimension` on average. The mass is the identity on
-    all parts: choose units in which they vary by the same order of magnitude, or a step size that suits one part makes
-    another slow. ``init`` of `sample` is such a ``theta``, (dim,).
+    Draws have the names of the parts. ``samples_["velocity"]`` (n_chains, n_kept, dim) contains the velocities of
+    samplers that keep them, laid out like ``theta``. Their squares sum to `dimension` on average. The mass is the
+    identity on all parts. Choose units in which all parts vary by the same order of magnitude; otherwise a step size
+    that suits one part makes another slow. ``init`` of `sample` is an array like ``theta``, (dim,).
 
     Examples
     --------
-    A direction pulled by the first of two proportions:
+    A direction that depends on the first of two proportions:
 
     >>> import numba
     >>> import numpy as np
@@ -247,7 +249,7 @@ class ManifoldDensity(ManifoldTarget):
         return X, np.zeros(0), (sum(int(np.prod(shape)) for shape, _ in self._parts().values()), 1)
 
     def _curvature(self, gradient, theta):
-        # A curved manifold adds to the curvature in the surrounding space by deflecting a force that presses onto it.
+        # The force normal to a curved manifold adds to the curvature of the log density in the ambient space.
         product = self._product()
         pull = [
             np.sqrt((force**2).sum(axis=1).max())
@@ -290,7 +292,7 @@ class ManifoldDensity(ManifoldTarget):
                 check_scale(gradient, away)
 
     def _check_parts(self, gradient, theta, where):
-        """Check the gradient of each part along a direction in which that part can move."""
+        """Check the gradient of each part along a random tangent direction of that part."""
         product, at = self._product(), 0
         for name, (shape, _) in self._parts().items():
             end = at + int(np.prod(shape))

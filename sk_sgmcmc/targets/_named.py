@@ -1,4 +1,4 @@
-"""Your own density of named, constrained parameters: the target of `sample`, and log likelihoods at its draws."""
+"""User-defined densities of named, constrained parameters, and log likelihoods at their draws."""
 
 import inspect
 import time
@@ -25,7 +25,7 @@ class PointwiseLogLikelihood:
     Parameters
     ----------
     function : callable
-        Of parameters and data by name.
+        Function whose arguments are named like parameters and data.
     layout : Layout
     data : dict, DataFrame, array or None
     """
@@ -50,7 +50,7 @@ class PointwiseLogLikelihood:
             self._data["rows"] = plain_rows(data)
 
     def at(self, values):
-        """The log likelihood of each observation at parameters by name."""
+        """The log likelihood of each observation, given a dict of parameters."""
         found = self._function(**{name: values[name] for name in self._parameters}, **self._data)
         return np.asarray(found, dtype=np.float64)
 
@@ -64,7 +64,10 @@ class PointwiseLogLikelihood:
             raise ValueError(f"{self._label} returns the number {found}: do not sum. {_HOW}")
 
     def of_draws(self, samples):
-        """At all draws, (n_chains, n_kept, n_observations); NaN with a warning where the function raises."""
+        """The log likelihoods at all draws, (n_chains, n_kept, n_observations); NaN where the function raises.
+
+        Exceptions are reported in one warning.
+        """
         n_chains, n_kept = next(iter(samples.values())).shape[:2]
         found, failed, first = [], 0, None
         for c in range(n_chains):
@@ -88,21 +91,21 @@ class PointwiseLogLikelihood:
         return np.reshape(found, (n_chains, n_kept, *shape))
 
 
-_TIMED = 3  # calls, of which the fastest tells what a call costs
+_TIMED = 3  # calls to time; the fastest is reported as the cost of a call
 
 
 class NamedDensity(Density):
-    """A log density of named parameters, in free coordinates.
+    """A log density of named parameters, as a density in unconstrained ("free") coordinates.
 
     Parameters
     ----------
     log_density : callable
-        Of the parameters by name, and rows, scale and gradient where it takes them.
+        Function whose arguments are the parameters by name and, optionally, data, rows, scale and gradient.
     parameters : dict
         See `sample`.
     data : array-like of shape (n_samples, n_columns), dict of arrays, DataFrame or None, default=None
     gradient : {"jax", "autograd", "differences"} or None, default=None
-        Where derivatives come from; None chooses.
+        Where derivatives come from; see `sample`.
     log_likelihood : callable, default=None
         See `sample`.
 
@@ -111,9 +114,9 @@ class NamedDensity(Density):
     layout : Layout
     free : FreeDensity
     scales : bool
-        Whether the function takes a scale, so that minibatches can stand for all rows.
+        Whether the function takes a scale, so that it can be evaluated on minibatches.
     seconds : float
-        What a call on all rows costs; after the checks.
+        Time of a call on all rows. Set by the checks before sampling.
     """
 
     def __init__(self, log_density, parameters, data=None, gradient=None, log_likelihood=None):
@@ -221,6 +224,6 @@ class NamedDensity(Density):
         return found if self.pointwise is None else found | {"log_likelihood_": self.pointwise.of_draws(samples)}
 
     def _dispersed_starts(self, approximation, n_chains, rng):
-        """Starts twice as far from the mode as draws are."""
+        """Starts that are twice as far from the mode as draws of the approximation."""
         mode = approximation.mode
         return [(mode + 2.0 * (draw - mode))[:, None] for draw in approximation.draws(n_chains, rng)]

@@ -1,4 +1,4 @@
-"""Rows of a log density whose columns have names, which are arguments of the function."""
+"""Data that a user's log density takes by name, converted to a matrix of rows and a vector of constants."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -10,12 +10,12 @@ from ..kernels.models import named
 from ..utils._containers import refuse_containers
 from ..utils._tables import aligned
 
-_EXACT = 2**53  # whole numbers up to here are float64 numbers
-_TYPES = "biuf"  # of NumPy: booleans, whole numbers with and without sign, others
+_EXACT = 2**53  # float64 represents whole numbers up to here exactly
+_TYPES = "biuf"  # kinds of NumPy dtypes: booleans, signed and unsigned integers, floating-point numbers
 
 
 def names_in(data):
-    """Names of data in a dict or a table; of an array, none."""
+    """Names of the data: keys of a dict or columns of a table. An array has none."""
     if isinstance(data, Mapping):
         names = list(data)
     else:
@@ -24,7 +24,7 @@ def names_in(data):
 
 
 def plain_rows(data):
-    """Rows of an array or a table of numbers, as one matrix."""
+    """The rows of an array or a table of numbers as one float64 matrix."""
     if isinstance(data, Mapping):
         raise ValueError(
             "log_density takes rows, but data is a dict: let it take names of data instead, or give a matrix."
@@ -40,10 +40,11 @@ def plain_rows(data):
 
 
 def named_rows(data, names):
-    """The parts of data that have these names: a matrix of the observations, and a vector of the constants.
+    """The data of these names as a matrix of the observations and a vector of the constants.
 
-    Observations are the arrays whose first axis has one common length, the one by which most rows have it over all
-    arrays; numbers and other arrays are constants. Only minibatches tell them apart.
+    Observations are arrays that share the length of their first axis. If arrays have several lengths, observations are
+    those of the length with the most rows in total. Numbers and other arrays are constants. The distinction matters
+    only for minibatches, which consist of rows of the observations.
 
     Returns
     -------
@@ -68,7 +69,7 @@ def named_rows(data, names):
 
 
 def arrays_of(data, names):
-    """The parts of data that have these names as arrays, and the names of observations, whose rows are aligned."""
+    """The data of these names as a dict of arrays, and the names of the observations, whose rows are aligned."""
     parts = {name: _array(name, data[name]) for name in names}
     lengths = [len(part) for part in parts.values() if part.ndim]
     n_rows = max(lengths, key=lambda n: (n * lengths.count(n), n), default=1)
@@ -78,13 +79,13 @@ def arrays_of(data, names):
 
 
 def _array(name, value):
-    """An array of numbers, checked."""
+    """Convert a value to an array of numbers; raises if it is empty, not numeric or not finite."""
     shown = f"data[{name!r}]"
     refuse_containers(value, shown)
     part = np.asarray(value)
     if part.dtype == object:
         with suppress(TypeError, ValueError):
-            part = part.astype(float)  # for example numbers of pandas that may be missing
+            part = part.astype(float)  # for example nullable numbers of pandas
     if part.dtype.kind not in _TYPES:
         raise ValueError(
             f"{shown} must hold numbers, got {part.dtype}; give categories as whole numbers, such as the codes of "

@@ -1,4 +1,4 @@
-"""Named parameters of one's own density: their shapes, and the sets in which they lie."""
+"""Named parameters of a user-defined density: their shapes and constraints."""
 
 import keyword
 
@@ -11,7 +11,7 @@ RESERVED = ("rows", "scale", "gradient")  # arguments of a log density that are 
 
 
 def _shape_of(shape, given):
-    """A shape as a tuple, from one or from a whole number."""
+    """Convert a shape, which may be a whole number, to a tuple; raises if it is invalid."""
     try:
         shape = (shape,) if np.ndim(shape) == 0 else tuple(shape)
     except TypeError:
@@ -24,7 +24,7 @@ def _shape_of(shape, given):
 
 
 class _Constraint:
-    """A shape, and the set in which its numbers lie."""
+    """Base class of constraints: the shape of a parameter, and the set in which its numbers lie."""
 
     def __init__(self, shape: int | tuple[int, ...]) -> None:
         self.shape = _shape_of(shape, f"{type(self).__name__}({shape!r})")
@@ -41,14 +41,14 @@ class _Constraint:
 
 
 class Positive(_Constraint):
-    """Positive numbers, among the ``parameters`` of `sk_sgmcmc.sample`.
+    """Positive numbers, as an entry of ``parameters`` of `sk_sgmcmc.sample`.
 
-    Chains move their logarithms; the log density is that of the numbers themselves.
+    Chains move the logarithms, but write the log density with respect to the numbers themselves.
 
     Parameters
     ----------
     shape : int or tuple of int, default=()
-        One number by default.
+        Shape of the parameter; a single number by default.
 
     Examples
     --------
@@ -62,21 +62,21 @@ class Positive(_Constraint):
 
 
 class Simplex(_Constraint):
-    r"""Probabilities, among the ``parameters`` of `sk_sgmcmc.sample`: positive numbers that sum to 1.
+    r"""Positive numbers that sum to 1, as an entry of ``parameters`` of `sk_sgmcmc.sample`.
 
-    Chains move isometric log-ratios of them; the log density is that of all but one of the probabilities, as with
-    Dirichlet distributions.
+    Chains move isometric log-ratios of these probabilities. Write the log density with respect to all probabilities but
+    one, like that of a Dirichlet distribution.
 
     Parameters
     ----------
     shape : int or tuple of int
-        Number of probabilities; the last axis of a longer shape sums to 1, as in ``Simplex((5, 3))``, five vectors of
+        Number of probabilities. A longer shape sums to 1 along its last axis: ``Simplex((5, 3))`` is five vectors of
         three probabilities.
 
     Notes
     -----
-    :math:`p = \mathrm{softmax}(V z)`, the columns of :math:`V` orthonormal and orthogonal to 1. The volume element is
-    :math:`\sqrt{K} \prod_k p_k`.
+    :math:`p = \mathrm{softmax}(V z)`, where the columns of :math:`V` are orthonormal, and orthogonal to the vector of
+    ones. The volume element is :math:`\sqrt{K} \prod_k p_k`.
 
     References
     ----------
@@ -97,16 +97,16 @@ class Simplex(_Constraint):
 
 
 class Ordered(_Constraint):
-    r"""Increasing numbers, among the ``parameters`` of `sk_sgmcmc.sample`.
+    r"""Increasing numbers, as an entry of ``parameters`` of `sk_sgmcmc.sample`.
 
-    They serve as cut points of ordinal regressions, or as means that give the components of a mixture an order. Chains
-    move the first number and the logarithms of the differences; the log density is that of the numbers themselves,
-    where they increase.
+    Use them as cut points of an ordinal regression, or as means that give the components of a mixture an order. Chains
+    move the first number and the logarithms of the differences. Write the log density with respect to the numbers
+    themselves; it need only be correct where they increase.
 
     Parameters
     ----------
     shape : int or tuple of int
-        How many numbers; the last axis of a longer shape increases, as in ``Ordered((5, 3))``, five vectors of three
+        How many numbers. A longer shape increases along its last axis: ``Ordered((5, 3))`` is five vectors of three
         numbers.
 
     Notes
@@ -137,12 +137,12 @@ _SETS = (Positive, Simplex, Ordered)
 
 
 def _kind_of(part):
-    """The number of a part's kind in the kernels; not a table of this module, which would load them on import."""
+    """The code of a constraint in the kernels. A table at module level would import the kernels with this module."""
     return {Positive: named.POSITIVE, Simplex: named.SIMPLEX, Ordered: named.ORDERED}.get(type(part), named.FREE)
 
 
 class Layout:
-    """The parameters one after the other, in free coordinates and as numbers.
+    """Positions of the parameters in the vector of free coordinates and in the vector of constrained numbers.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ class Layout:
         self.table, self.n_free, self.n_numbers = named.table_of(self.parts)
 
     def blocks(self):
-        """Name, shape, kind, copies and width of each parameter, its slice of coordinates, and that of numbers."""
+        """Name, shape, kind, copies and width of each parameter, and its slices of free coordinates and of numbers."""
         for part, (kind, lo, out, copies, width) in zip(self.parts, self.table.tolist(), strict=True):
             free = copies * (width - 1 if kind == named.SIMPLEX else width)
             yield (*part, slice(lo, lo + free), slice(out, out + copies * width))
@@ -189,7 +189,7 @@ class Layout:
         return found
 
     def constrained(self, theta):
-        """Arrays by name of free coordinates (..., n_free)."""
+        """Convert free coordinates (..., n_free) to a dict of the parameters."""
         found, lead = {}, theta.shape[:-1]
         for name, shape, kind, copies, width, free, _ in self.blocks():
             value = theta[..., free]
@@ -204,7 +204,7 @@ class Layout:
         return found
 
     def free(self, values):
-        """Free coordinates (n_free,) of the arrays of ``init``, by name; those not given are NaN."""
+        """Convert the dict ``init`` of parameters to free coordinates (n_free,), NaN for parameters not in it."""
         theta = np.full(self.n_free, np.nan)
         for name, _shape, kind, copies, width, free, _ in self.blocks():
             if name not in values:
@@ -243,7 +243,7 @@ def _label(name, kind, index):
 
 
 def _basis(width):
-    """Orthonormal columns, orthogonal to 1: (width, width - 1)."""
+    """Orthonormal columns (width, width - 1) that are orthogonal to the vector of ones."""
     basis = np.zeros((width, width - 1))
     for k in range(width - 1):
         basis[: k + 1, k] = 1.0
@@ -253,12 +253,12 @@ def _basis(width):
 
 
 def inverse_ilr(z):
-    """Probabilities of isometric log-ratios, along the last axis."""
+    """Convert isometric log-ratios to probabilities, along the last axis."""
     y = z @ _basis(z.shape[-1] + 1).T
     cells = np.exp(y - y.max(axis=-1, keepdims=True))
     return cells / cells.sum(axis=-1, keepdims=True)
 
 
 def ilr(cells):
-    """Isometric log-ratios of probabilities, along the last axis."""
+    """Convert probabilities to isometric log-ratios, along the last axis."""
     return np.log(cells) @ _basis(cells.shape[-1])

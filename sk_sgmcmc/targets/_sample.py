@@ -1,4 +1,4 @@
-"""`sample`, which runs a sampler on a bare target, and its result."""
+"""The function `sample`, which runs a sampler on a target, and its result."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from ._base import Target
 from ._checks import checks_of_draws, described_exceptions, exception_checks, remedies_of
 from ._named import NamedDensity
 
-_MOST = 1000  # entries of an array that `summary` lists
+_MOST = 1000  # largest number of entries of an array that `summary` lists
 
 
 class SampleResult(Bunch):
-    """Draws of `sample` and what made them; `sample` documents its attributes."""
+    """Result of `sample`, which documents the attributes: draws, diagnostics and the sampler."""
 
     samples_: dict[str, FloatArray]
     sampler_: Sampler
@@ -49,13 +49,13 @@ class SampleResult(Bunch):
         Parameters
         ----------
         quantiles : sequence of float, default=(0.05, 0.5, 0.95)
-            Probabilities.
+            Probabilities of the quantiles.
 
         Returns
         -------
         table : pandas.DataFrame, or Bunch of columns if pandas is not installed
-            Columns ``quantity``, ``mean``, ``sd``, one for each quantile such as ``q5``, split ``r_hat`` and ``ess``; a
-            row for each of up to 1000 entries of each array.
+            One row for each entry of each array, up to 1,000 of an array. The columns are ``quantity``, ``mean``,
+            ``sd``, one for each quantile such as ``q5``, split ``r_hat`` and ``ess``.
         """
         quantiles = np.atleast_1d(real_array("quantiles", quantiles))
         if not np.all((quantiles >= 0) & (quantiles <= 1)):
@@ -87,7 +87,7 @@ class SampleResult(Bunch):
         return f"<{type(self).__name__}: {chains} of {shapes}, by {type(self.sampler_).__name__}{diverged}{gradient}>"
 
 
-_N_POINTS = 3  # draws of a normal approximation, besides the mode, for choosing a step size
+_N_POINTS = 3  # draws of a normal approximation that, with its mode, determine the step size
 _DEFAULTS = ("scir", "exponential-ou", "sghmc", "sggmc")
 _SHARED = ("burn_in", "thin", "n_chains", "n_jobs", "verbose")  # not random_state: `seed_sequence` accepts more kinds
 _CONSTRAINTS = {
@@ -119,74 +119,75 @@ def sample(
     verbose: int = 0,
     init: ArrayLike | Mapping[str, Any] | None = None,
 ) -> SampleResult:
-    """Draw from a log density of named parameters, or from a target, with a sampler.
+    """Draw from a log density of named parameters, or from a target object, with a sampler.
 
     Parameters
     ----------
     target : callable or target object
-        A function for a log density, up to a constant, whose arguments are the names of ``parameters`` and, where it
-        needs them, names of ``data`` or ``rows`` (all of the data, or a minibatch), ``scale`` (N/n, by which to
-        multiply sums over rows, and nothing else) and ``gradient`` (see there). Or a target, for example
-        `sk_sgmcmc.targets.DirichletCategorical`.
+        A function for a log density, up to a constant, or a target such as `sk_sgmcmc.targets.DirichletCategorical`.
+        The arguments of a function are the names of ``parameters`` and, where it needs them: names of ``data``, or
+        ``rows`` for all of the data or a minibatch; ``scale``, which is N/n, by which to multiply sums over rows and
+        nothing else; and ``gradient``, see below.
     sampler : str, sampler object or None, default=None
-        Must fit the target's geometry and signal. For your own density on flat space, None is `NUTS` if the density has
-        no rows, or has up to 10,000 and ``batch_size`` is "auto"; otherwise it is `SGHMC`. For other targets, None is
-        `SCIR` for counts, `ExponentialOU` for locations of logarithms, `SGHMC` on other flat space and `SGGMC` on other
-        manifolds.
+        Sampler that fits the target's geometry and signal. For your own density on flat space, None is `NUTS` if the
+        density has no rows, or has up to 10,000 and ``batch_size`` is "auto"; otherwise it is `SGHMC`. For other
+        targets, None is `SCIR` for counts, `ExponentialOU` for locations of logarithms, `SGHMC` on other flat space and
+        `SGGMC` on other manifolds.
     parameters : dict of str to shape, Positive, Simplex or Ordered, default=None
-        Of a function, by name: ``{"mu": (), "tau": Positive(), "eta": (8,), "p": Simplex(4), "cut": Ordered(3)}``, see
-        `sk_sgmcmc.targets.Positive`, `sk_sgmcmc.targets.Simplex` and `sk_sgmcmc.targets.Ordered`. The function receives
-        numbers and arrays of these shapes, inside their sets; the volume elements of the coordinates in which chains
-        move are added to its value.
+        Parameters of a function by name, for example ``{"mu": (), "tau": Positive(), "eta": (8,), "p": Simplex(4),
+        "cut": Ordered(3)}``; see `sk_sgmcmc.targets.Positive`, `sk_sgmcmc.targets.Simplex` and
+        `sk_sgmcmc.targets.Ordered`. The function receives numbers and arrays that have these shapes and satisfy the
+        constraints. `sample` adds the log volume elements of the coordinates in which chains move.
     data : dict of numbers and arrays, DataFrame or array-like of shape (n_samples, n_columns), default=None
-        Of a function. Names of a dict or columns of a table are its arguments, as far as it takes them: whole numbers
-        as int64, others as float64. Numbers and arrays of any shape are allowed. Minibatches consist of rows of the
-        observations: the arrays that share the length of their first axis, the one with the most rows over all arrays.
-        Everything else is a constant, and each minibatch receives it as it is. Of a matrix, or of a table of numbers,
-        the function takes ``rows``.
+        Data of a function. It receives those names of a dict, or columns of a table, that are among its arguments:
+        whole numbers as int64, others as float64. Numbers and arrays of any shape are allowed. Minibatches consist of
+        rows of the observations, which are the arrays that share the length of their first axis; if there are several
+        lengths, the one with the most rows in total. Everything else is a constant, which each minibatch receives
+        unchanged. If the data are a matrix or a table of numbers, the function can take ``rows`` instead.
     gradient : {"jax", "autograd", "differences"} or None, default=None
-        Of a function: where derivatives come from. If it has an argument ``gradient``, it writes them itself, into
-        arrays named and shaped like the parameters: ``gradient.eta[:] = -eta``, and ``gradient.mu[()] = -mu`` for a
-        number. None takes these, or those of JAX or autograd if the function uses one, or else central differences,
-        with a warning above 30 coordinates, since each costs two evaluations per step. A function is compiled by numba
-        if that is possible, whether jitted or not; others are called from compiled code, one at a time. ``gradient_``
-        of the result tells which, and what a call costs.
+        Where the derivatives of a function come from. If the function has an argument ``gradient``, it writes them
+        itself, into arrays named and shaped like the parameters: ``gradient.eta[:] = -eta``, and
+        ``gradient.mu[()] = -mu`` for a number. None: from this argument; else from JAX or autograd if the function uses
+        one of them; else from central differences. Each coordinate then costs two evaluations per step, with a warning
+        above 30 coordinates. Numba compiles the function if it can, whether it is jitted or not. Otherwise compiled
+        code calls it, for one chain at a time. ``gradient_`` of the result describes the gradient and its cost.
     log_likelihood : callable, default=None
-        Of a function: returns the log likelihood of each observation, an array, given parameters and data by name. It
-        is evaluated in Python at each draw that is kept, for ``log_likelihood_`` of the result, from which ArviZ
-        compares models: ``arviz.loo(to_arviz(result))``, see `~sk_sgmcmc.inspection.to_arviz`.
+        Function that returns an array, the log likelihood of each observation, given parameters and data by name. It is
+        evaluated in Python at each kept draw, for ``log_likelihood_`` of the result. Use it to compare models in ArviZ:
+        ``arviz.loo(to_arviz(result))``, see `~sk_sgmcmc.inspection.to_arviz`.
     geometry : str or list of (str, int), default=None
-        "sphere", "simplex", "stiefel", ...: for targets that are defined on several. None takes the first that fits. A
-        list is a product of manifolds: ``[("stiefel", 2), ("sphere", 1)]`` makes the first two rows of the state a
-        frame and the third a point of a sphere.
+        Geometry ("sphere", "simplex", "stiefel", ...) of a target that is defined on several. None: the first that
+        fits. A list is a product of manifolds: ``[("stiefel", 2), ("sphere", 1)]`` makes the first two rows of the
+        state a frame and the third a point of a sphere.
     n_iter : int, default=2000
-        Steps.
+        Number of steps.
     burn_in : float or int, default=0.5
-        Fraction of ``n_iter``, or number of steps, to discard. The draws of particle samplers are their particles
-        after the last step, whatever ``burn_in`` and ``thin``.
+        Steps to discard at the start, as a fraction (float) or a number (int). The draws of particle samplers are their
+        particles after the last step, whatever ``burn_in`` and ``thin``.
     thin : int or "auto", default=1
-        Every ``thin``-th later step is kept.
+        Keep every ``thin``-th step after burn-in.
     batch_size : int or "auto", default="auto"
-        Rows of a minibatch. "auto" takes all the data; but with ``sampler=None``, your own density of more than 10,000
-        rows is read in minibatches of 500.
+        Number of rows in a minibatch. "auto": all rows; but 500 if ``sampler`` is None and your own density has more
+        than 10,000 rows.
     with_replacement : bool or "auto", default="auto"
-        Draw each minibatch row by row instead of reading shuffled blocks. Blocks are less noisy, but their noise
-        cancels over an epoch: "auto" draws row by row for samplers that use the variance of the noise
-        (``gradient_noise`` of `SGGMC` and `GSGNHT`), which has to be white, and reads blocks for others.
+        Whether to draw each row of a minibatch independently instead of reading shuffled rows in turn. Shuffled rows
+        are less noisy, but their noise is not white, since it cancels over an epoch. "auto": True for samplers that use
+        the variance of the noise (``gradient_noise`` of `SGGMC` and `GSGNHT`) and therefore need white noise; False for
+        others.
     n_chains : int, default=1
-        Independent chains. One cannot show that it misses a mode of the density: run four.
+        Number of independent chains. A single chain cannot reveal that it misses a mode of the density, so run four.
     n_jobs : int or None, default=None
-        Chains at a time. The draws do not depend on it.
+        Number of chains to run in parallel. The draws do not depend on it.
     random_state : int, RandomState, Generator, SeedSequence or None, default=None
-        Seed; an int or a SeedSequence gives the same draws each time.
+        Seed. An int or a SeedSequence gives the same draws in each call.
     verbose : int, default=0
-        1 shows a progress bar.
+        Pass 1 for a progress bar.
     init : dict, or array-like of shape (n_rows, width), (dim,) or (n_chains, ...), default=None
-        Start of every chain in the sampler's own coordinates, or one start for each chain; None lets the target choose.
-        Of a function: a dict of arrays by the names of some or all parameters, of their shapes or (n_chains, ...);
-        others start at random between -2 and 2, on the scale of logarithms for positive ones.
-        R-hat detects chains that have not forgotten their starts only if these lie wider apart than the posterior. For
-        particle samplers also (n_particles, n_rows, width) or (n_particles, dim), the particles themselves.
+        Start of every chain in the sampler's coordinates, or one start for each chain. None: chosen by the target. If
+        the target is a function, pass a dict of arrays for some or all parameters, of their shapes or (n_chains, ...).
+        Other parameters start at random between -2 and 2, in logarithms if they are positive. For particle samplers,
+        (n_particles, n_rows, width) or (n_particles, dim) are also allowed. R-hat detects chains that still depend on
+        their starts only if the starts are more dispersed than the posterior.
 
     Returns
     -------
@@ -200,28 +201,29 @@ def sample(
             The sampler in use, with its step size and, if it is a Metropolis sampler, its ``acceptance_rate_`` in each
             chain.
         ``n_iter_``
-            Steps made.
+            Number of steps made.
         ``diagnostics_``
             A table (DataFrame, or Bunch of columns if pandas is not installed) with the columns ``quantity``, ``mean``,
-            split ``r_hat``, ``ess`` and ``mcse``. Its rows are up to 20 entries of each array, those whose means over
-            tenths of each chain differ most, and on flat space the log density.
+            split ``r_hat``, ``ess`` and ``mcse``. Its rows are up to 20 entries of each array, whose means over tenths
+            of each chain differ most, and on flat space the log density.
         ``checks_``
-            A table of the checks that were made of the draws: ``check`` (its name), ``value``, ``limit``, and
-            ``fired``, whether the value is beyond the limit.
+            A table of the checks of the draws: ``check`` (its name), ``value``, ``limit``, and ``fired``, whether the
+            value is beyond the limit.
         ``log_density_``
-            On flat space: the log density at draws, with the volume element of the chains' coordinates. `NUTS` gives it
-            at every draw, (n_chains, n_kept); other samplers at up to 100 draws in all, evenly spaced.
+            On flat space: the log density at draws, including the log volume element of the chains' coordinates. With
+            `NUTS` at every draw, (n_chains, n_kept); with other samplers at up to 100 draws in all, evenly spaced.
         ``sample_stats_``
             With `NUTS`: a dict of ``energy``, ``acceptance_rate``, ``tree_depth``, ``n_steps``, ``diverging`` and
             ``step_size`` of the trajectory of each draw, (n_chains, n_kept).
         ``gradient_``
-            For a function: where its derivatives come from, and what a call costs.
+            If the target is a function: where its derivatives come from, and the time of a call.
         ``n_exceptions_``
-            For each chain, how often the log density raised an exception after the start. It then counts as minus
-            infinity: Metropolis samplers such as `NUTS` and `HMC` reject the state, and a warning gives the number and
-            the first message. Others, such as `SGHMC`, cannot reject a state and stop with an error.
+            For each chain, how often the log density raised an exception after the start. The log density then counts
+            as minus infinity. Metropolis samplers such as `NUTS` and `HMC` reject the state, and a warning reports the
+            number of exceptions and the first message. Others, such as `SGHMC`, cannot reject a state and stop with an
+            error.
         ``log_likelihood_``
-            With ``log_likelihood``: its values at all draws, (n_chains, n_kept, n_observations).
+            If ``log_likelihood`` was passed: its values at all draws, (n_chains, n_kept, n_observations).
 
     Raises
     ------
@@ -233,10 +235,11 @@ def sample(
     Warns
     -----
     ConvergenceWarning
-        Of ``sklearn.exceptions``, with the value and a remedy, if a check of the draws fires: their split R-hat and
-        effective sample size; their spread compared with the curvature of the log density on flat space, the velocities
-        of `SGGMC` and `GSGNHT` elsewhere, or the exact distribution of a target that has one; and the gradient at some
-        of them. The user guide lists the limits. With fewer than 20 draws, only the gradient is checked.
+        If a check of the draws fires; the warning, of ``sklearn.exceptions``, contains the value and a remedy. Checks
+        are made of split R-hat and effective sample size, of the spread of the draws, and of the gradient at some of
+        the draws. The spread is compared with the curvature of the log density on flat space, with the velocities of
+        `SGGMC` and `GSGNHT` on manifolds, or with the exact posterior if it is known. The user guide lists the limits.
+        With fewer than 20 draws, only the gradient is checked.
 
     Examples
     --------
@@ -248,7 +251,7 @@ def sample(
     >>> draws.samples_["omega"].shape
     (1, 2500, 5)
 
-    A density of one's own:
+    A user-defined density:
 
     >>> from sk_sgmcmc.targets import Positive
     >>> def log_density(mu, tau, y):
@@ -315,7 +318,7 @@ def sample(
         sampler = sampler._learning_units(int(np.prod(shape)), plan.n_burn)
     fitted = sampler._resolved(target._step_size(sampler, dense, points) if picks_step else None)
     if isinstance(noise, str) and with_replacement and n_batch < X.shape[0]:
-        # The estimate is for rows read without replacement, which have (1 - n/N) of the noise.
+        # The target estimates the noise of rows read without replacement, whose variance is smaller by (1 - n/N).
         fitted._estimate_scale = 1.0 / (1.0 - n_batch / X.shape[0])
     space = target._space(name)
     starts = starts if len(starts) == n_chains else starts * n_chains
@@ -356,7 +359,7 @@ def sample(
 
 
 def _as_target(target, parameters, data, gradient, log_likelihood):
-    """The target object that a user's target stands for."""
+    """The target object for the argument ``target``: the target itself, or a `NamedDensity` of a function."""
     of_function = {"parameters": parameters, "data": data, "gradient": gradient, "log_likelihood": log_likelihood}
     if isinstance(target, Target):
         given = [name for name, value in of_function.items() if value is not None]
@@ -379,24 +382,24 @@ def _as_target(target, parameters, data, gradient, log_likelihood):
 
 
 def _offers_on(target, geometry):
-    """The pairs (geometry, signal) that a target offers on the geometry that a user asked for; raises if none."""
+    """The pairs (geometry, signal) that a target offers on the requested geometry; raises if there are none."""
     name = geometry if geometry is None or isinstance(geometry, str) else "product"
     offers = [pair for pair in target._offers if name in (None, pair[0])]
     if not offers:
         known = [pair[0] for pair in target._offers]
         known = sorted({"a list of these" if each == "product" and len(known) > 1 else each for each in known})
-        raise ValueError(f"geometry={geometry!r} is not one of those of {type(target).__name__}: {', '.join(known)}.")
+        raise ValueError(f"geometry={geometry!r} is not available for {type(target).__name__}: use {', '.join(known)}.")
     return offers
 
 
 def _warn_of_exceptions(n, steps, first):
-    """Warn of ``n`` exceptions of a user's density, which counted as rejections, unless a check fired for them."""
+    """Warn of ``n`` exceptions of a user's density, unless so many that the check of exceptions fires."""
     if 0 < n <= EXCEPTIONS.limit * steps:
         warn_user(described_exceptions(n, steps, first), RuntimeWarning)
 
 
 def _diagnosis(samples, log_density, in_time):
-    """The `Diagnosis` of draws."""
+    """The `Diagnosis` of the draws and, if it varies, of the log density."""
     monitored = dict(samples)
     if log_density is not None and np.ptp(log_density) > 0:
         monitored["log_density"] = log_density
@@ -404,7 +407,7 @@ def _diagnosis(samples, log_density, in_time):
 
 
 def _default_sampler(offers):
-    """The name of the first default that fits a target."""
+    """The name of the first sampler of `_DEFAULTS` that fits the offers of a target."""
     return next(name for name in _DEFAULTS if fitting_pair(make_sampler(name), offers))
 
 

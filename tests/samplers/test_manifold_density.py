@@ -280,5 +280,5 @@ def test_starts_gradients_and_noise_are_checked():
     for given in ([("sphere", 1)], []):
         with pytest.raises(ValueError, match="takes its geometry from `spaces`"):
             sample(ManifoldDensity(flat, spaces), "gmc", geometry=given, n_iter=5)
-    with pytest.raises(ValueError, match="not one of those of ManifoldDensity: product"):
+    with pytest.raises(ValueError, match="not available for ManifoldDensity: use product"):
         sample(ManifoldDensity(flat, spaces), "gmc", geometry="sphere", n_iter=5)

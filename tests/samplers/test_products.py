@@ -228,5 +228,5 @@ def test_lists_of_rows_are_checked(geometry, match):
 
 
 def test_a_target_on_one_manifold_takes_no_product():
-    with pytest.raises(ValueError, match="not one of those of MatrixCompletion: stiefel"):
+    with pytest.raises(ValueError, match="not available for MatrixCompletion: use stiefel"):
         sample(MatrixCompletion(np.eye(3), [1.0], 0.3), "gmc", geometry=[("stiefel", 1)], n_iter=5)
