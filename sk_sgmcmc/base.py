@@ -156,7 +156,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
     _offers = ()
     _default_sampler = None
     _unused_by_predictions = ("_chains", "trace_")  # attributes that methods with results row by row do not read
-    # Parameters that do not affect the draws of chains, or that `resume` checks separately.
+    # Parameters that may change between `fit` and `resume`, or that `resume` checks separately.
     _free = ("callbacks", "handle_unknown", "n_iter", "n_jobs", "partition_loss", "random_state", "verbose")
     _made_with = {}  # all other parameters, as they were when chains last ran
     _check_definitions = (NOT_CONVERGED, NO_DRAWS)  # of the checks that `fit` makes

@@ -170,8 +170,9 @@ TOO_NARROW = CheckDefinition(
 WIDE_TOPICS = 6.0
 TOO_WIDE = CheckDefinition(
     "spread_too_wide",
-    "the same; for topics and coefficients, standard deviation of the changes between draws; for targets with a known "
-    "distribution, root mean square distance from the exact mean over the exact standard deviation",
+    "as for ``spread_too_narrow``, but for topics and coefficients standard deviation of the changes between draws, "
+    "and for targets with a known distribution root mean square distance from the exact mean over the exact standard "
+    "deviation",
     'a smaller step size, ``"auto"``, a larger ``batch_size``, or ``control_variates=True``',
     limit=float(np.sqrt(WIDE)),
     allowed=f"at most {np.sqrt(WIDE):.2g} ({np.sqrt(WIDE_TOPICS):.2g} for topics, {np.sqrt(VERY_WIDE):.2g} for "
@@ -203,7 +204,7 @@ TOO_FAST = CheckDefinition(
 )
 NEVER_MOVED = CheckDefinition(
     "directions_never_moved",
-    "number of chains on the sphere all of whose draws are alike",
+    "number of chains on the sphere whose draws are all equal",
     'a smaller step size, or ``"auto"``',
     limit=0,
 )

@@ -111,7 +111,7 @@ def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), view=Non
             chains = _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, view, stop)
         if stop.is_set():
             step = min(chain.step for chain in chains)
-            warn_user(f"Interrupted after {step} of {n_iter} steps; what is returned holds the draws made so far.")
+            warn_user(f"Interrupted after {step} of {n_iter} steps; the result contains the draws made so far.")
         return chains, stop.is_set()
     return _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, view, stop), stop.is_set()
 

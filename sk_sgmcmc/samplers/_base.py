@@ -110,7 +110,7 @@ class Sampler(BaseEstimator):
 
     @property
     def _uses_metric(self):
-        """Whether the mass is a metric that depends on the state, which requires loops of their own."""
+        """Whether the mass is a metric that depends on the state, which requires loops of its own."""
         return any(signal == "gradient-metric" for _, signal in self._fits)
 
     def _pick_loop(self, loops, default=None):
@@ -174,7 +174,7 @@ class Sampler(BaseEstimator):
 
     def _no_automatic_step(self):
         name = type(self).__name__
-        return ValueError(f"{name} has no automatic step size here; give it one, such as {name}(step_size=0.01).")
+        return ValueError(f"{name} has no automatic step size here; set one, for example {name}(step_size=0.01).")
 
     def _inverse_mass(self, n_entries):
         """The inverse mass or preconditioner that the user set, (n_entries, n_entries); None for the identity."""

@@ -17,7 +17,7 @@ from ._products import Product
 
 _MANIFOLDS = tuple((name, "gradient") for name in ("sphere", "simplex", "stiefel", "product"))
 # ``friction * step_size`` with automatic friction, about the share of the velocity that a step removes. It is large
-# enough to dominate the noise of gradients, and small enough for trajectories to be much longer than a step.
+# enough to dominate the noise of gradients, and small enough for a velocity to persist over several steps.
 AUTO_DECAY = 0.1
 
 

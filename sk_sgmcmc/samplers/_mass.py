@@ -118,7 +118,7 @@ class MonteCarloEM(BaseEstimator):
         self._validate_params()
         low, high = self.bounds
         if not 0 < low <= 1 <= high:
-            raise ValueError(f"bounds={self.bounds!r} must hold two positive numbers around 1, such as (0.01, 100).")
+            raise ValueError(f"bounds={self.bounds!r} must be positive, with 1 between them, such as (0.01, 100).")
         scalars[at.LEARNING] = 1.0
         scalars[at.WANTED], scalars[at.EVERY] = self.n_momenta, self.every
         scalars[at.FREEZE_AT] = n_burn if self.freeze else np.inf
@@ -133,7 +133,7 @@ def mass_root(M, n_entries):
     """The square root of a diagonal mass, or the Cholesky factor of a full one; raises if M is not a valid mass."""
     D = n_entries
     if M.shape not in ((D,), (D, D)):
-        raise ValueError(f"mass has shape {M.shape}; for this model give ({D},) or ({D}, {D}), or MonteCarloEM().")
+        raise ValueError(f"mass has shape {M.shape}; for this model, pass ({D},) or ({D}, {D}), or MonteCarloEM().")
     if M.ndim == 1:
         if not (np.all(M > 0) and np.all(np.isfinite(M))):
             raise ValueError(f"mass must be positive and finite; its smallest entry is {M.min():g}.")

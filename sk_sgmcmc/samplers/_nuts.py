@@ -18,7 +18,7 @@ from ._mass import IN_WINDOWS, report_mass, with_learnt_mass, with_tail
 
 @positional_parameters
 class NUTS(_Kinetic):
-    r"""No-U-turn sampler: Hamiltonian trajectories on all the data that stop before they turn back.
+    r"""No-U-turn sampler: Hamiltonian trajectories on all the data that stop when they turn back.
 
     Targets the posterior exactly, for any ``step_size``. One step of the chain is one trajectory.
 

@@ -75,7 +75,7 @@ class Product:
             off, needed = _DISTANCE_FROM[block.geometry](x), _DESCRIPTION[block.geometry]
             if not off <= 1e-6:
                 where = f", in its block {at} ({block.geometry})" if len(self.blocks) > 1 else ""
-                raise ValueError(f"{name} lies off the manifold by {off:.3g}{where}; give {needed}.")
+                raise ValueError(f"{name} lies off the manifold by {off:.3g}{where}; pass {needed}.")
 
 
 _START = {

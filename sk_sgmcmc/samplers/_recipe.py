@@ -19,10 +19,10 @@ from ._euclidean import _CONDITIONAL, _Euclidean, overdamped_step
 from ._particles import _RULES, _Particles
 
 _HOW = (
-    "Give a function jitted by numba.njit that writes two matrices and their divergences:\n\n"
+    "Pass a function jitted by numba.njit that writes two matrices and their divergences:\n\n"
     "    @numba.njit\n"
     "    def matrices(z, slope, D, Q, div_D, div_Q):\n"
-    "        slope[dim:] = z[dim:]   # derivative of the auxiliaries' energy; slope[:dim] is given\n"
+    "        slope[dim:] = z[dim:]   # gradient of the energy of auxiliary variables; slope[:dim] is set already\n"
     "        D[0, 0] = ...           # (m, m), symmetric and positive semi-definite\n"
     "        Q[0, 1] = ...           # (m, m), antisymmetric\n"
     "        div_D[0] = ...          # sum over j of the derivative of D[0, j] along z[j]; div_Q likewise"
@@ -65,7 +65,9 @@ class _Recipe:
     def _stages(self, m):
         stages = np.zeros(m) if self.stages is None else real_array("stages", self.stages)
         if stages.shape != (m,) or not np.all(np.isfinite(stages)) or set(stages) != set(range(int(stages.max()) + 1)):
-            raise ValueError(f"stages={self.stages!r} must hold {m} whole numbers: 0, and all up to the largest.")
+            raise ValueError(
+                f"stages={self.stages!r} must hold {m} whole numbers, without a gap between 0 and the largest."
+            )
         return stages
 
     def _check(self, z):
@@ -90,7 +92,7 @@ class _Recipe:
                 measured += (at(z + away)[which] - at(z - away)[which])[:, j] / (2.0 * away[j])
             if not np.allclose(measured, given, rtol=1e-3, atol=1e-4 * max(1.0, np.abs(given).max())):
                 raise ValueError(
-                    f"{name} at the start is {given.tolist()}, but by differences {measured.tolist()}. {_HOW}"
+                    f"{name} at the start is {given.tolist()}, but finite differences are {measured.tolist()}. {_HOW}"
                 )
 
     def _auxiliaries(self):

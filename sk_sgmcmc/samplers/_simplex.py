@@ -68,7 +68,8 @@ class SCIR(Sampler):
     def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
         """As in the base class; ``noise`` is the variance of the estimate of a shape, divided by the shape.
 
-        A step adds h/2 times this ratio to the relative variance of a cell. The ratio is 0 for exact shapes.
+        Noise increases the variance of a cell by about h/2 times this ratio, relative to its exact variance. The ratio
+        is 0 for exact shapes.
         """
         return 2.0 * share / noise if noise else np.inf
 

@@ -180,7 +180,7 @@ def read_checkpoint(path):
         except Exception as error:
             raise _damaged(path, f"{type(error).__name__}: {error}") from error
     if not is_whole:
-        raise _damaged(path, "it goes on after its end")
+        raise _damaged(path, "there are bytes after its end")
     try:
         return unsealed(digest, content)
     except DamagedFileError:

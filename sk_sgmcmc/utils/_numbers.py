@@ -100,7 +100,7 @@ def interval_ends(draws, tails, axis=0):
     n, mass = np.shape(draws)[axis], tails[1] - tails[0]
     needed = int(np.ceil(2 / (1 - mass) - 1e-9)) - 1
     if n < needed:
-        held = f"holds {(n - 1) / (n + 1):.0%} at most" if n > 1 else "has no width"
+        held = f"covers {(n - 1) / (n + 1):.0%} at most" if n > 1 else "has no width"
         warn_user(
             f"An interval of {mass:.3g} needs at least {needed} draws, but there {'are' if n > 1 else 'is'} {n}, so it "
             f"{held}. Keep more draws: fit with a larger n_iter or a smaller thin; partial_fit keeps few by design."
