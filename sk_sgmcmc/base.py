@@ -1,4 +1,4 @@
-"""Base class of all estimators: choice of the sampler, runs of chains, diagnostics, interrupts and resuming."""
+"""Base class of all estimators, which chooses the sampler, runs and resumes chains, and checks their draws."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ from .utils._typing import Callbacks, FloatArray, Function, RandomState, Table
 from .utils._warnings import warn_user
 from .utils.blocks import CountsLike
 
-# Attributes that scikit-learn's callbacks need during a fit.
+# Attributes for scikit-learn's callbacks, which exist only during a fit.
 _OF_A_FIT = (
     "_skl_callbacks", "_skl_callbacks_to_teardown", "_callback_fit_ctx", "_parent_callback_ctx", "_given_to_fit",
 )  # fmt: skip
 
 
 def fits_anew(fit: Function) -> Function:
-    """Decorate ``fit`` as `all_or_nothing` does other methods; it begins without what an earlier fit has left."""
+    """Decorate ``fit`` like `all_or_nothing`, and remove the fitted attributes of an earlier fit before it begins."""
     return _all_or_nothing(fit, with_callbacks(fit), _forget)
 
 
 def all_or_nothing(method: Function) -> Function:
     """Decorate a method so that it leaves its estimator unchanged if it rejects its input, fails or is interrupted.
 
-    Its changes stay only if it raises `FitInterrupted` or `WorkersLostError` for this estimator, which is then fitted
-    with the draws made so far. The method changes the existing chains, and therefore works on copies.
+    If it raises `FitInterrupted` or `WorkersLostError` for this estimator, its changes stay: the estimator is then
+    fitted with the draws made so far. The method works on copies of the existing chains, which it would change.
     """
     return _all_or_nothing(method, method, _copy)
 
 
 def _forget(estimator):
     kept = {name: value for name, value in estimator.__dict__.items() if not name.endswith("_")}
-    estimator.__dict__ = kept  # a single assignment, as below
+    estimator.__dict__ = kept  # a single assignment, which Ctrl-C cannot interrupt halfway
 
 
 def _copy(estimator):
@@ -68,11 +68,11 @@ def _all_or_nothing(method, run, prepare):
             with plain_integers(self):
                 return run(self, *args, **kwargs)
         except (FitInterrupted, WorkersLostError) as interrupted:
-            if interrupted.estimator_ is not self:  # a fit inside a callback of this one
+            if interrupted.estimator_ is not self:  # raised by another fit, inside a callback of this one
                 self.__dict__ = before
             raise
         except BaseException:
-            self.__dict__ = before  # a single assignment: another Ctrl-C cannot cut it in two
+            self.__dict__ = before  # a single assignment, which another Ctrl-C cannot interrupt halfway
             raise
 
     return cast(Function, refusing)
@@ -82,22 +82,23 @@ def _all_or_nothing(method, run, prepare):
 class BaseSGMCMC(CallbackSupport, BaseEstimator):
     """Base class of estimators fitted by a sampler.
 
-    A subclass lists in ``_offers`` the signals that it can give a sampler, as pairs (geometry, signal), the preferred
-    first; names its default sampler in ``_default_sampler``; and implements
+    A subclass lists in ``_offers`` the signals that it can compute for a sampler, as pairs (geometry, signal) in order
+    of preference. It names its default sampler in ``_default_sampler``, and implements
 
     ``fit``
-        Check parameters, sampler (`_checked_sampler`) and data, in this order; make chains bound to their data, one
-        for each of ``_chain_seeds()[1:]``; hand them to `_run`.
+        Check parameters, sampler (`_checked_sampler`) and data, in this order. Then make chains bound to their data,
+        one for each of ``_chain_seeds()[1:]``, and pass them to `_run`.
     ``_bound_data(X, y)``
-        The data in the form to which chains are bound, for `resume`.
+        Return the data in the form to which chains are bound, for `resume`.
     ``_set_fitted(chains)``
-        Turn the draws that the chains kept into fitted attributes.
+        Set fitted attributes from the kept draws of the chains.
     ``_monitored(chains)``
-        Quantities that cannot switch labels, at the kept draws, as `Diagnosis` takes them; after `_set_fitted`.
+        Return quantities that cannot switch labels, at the kept draws, as the argument of `Diagnosis`. Called after
+        `_set_fitted`.
 
-    It may add checks of its own: ``_checks(chains)`` returns their results, and ``_check_definitions`` lists them.
+    It may make checks of its own: ``_checks(chains)`` returns their results, and ``_check_definitions`` lists them.
 
-    Docstrings of subclasses take the entries below, unless they have their own.
+    Docstrings of subclasses inherit the entries below, unless they describe a parameter themselves.
 
     Parameters
     ----------
@@ -154,12 +155,12 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
 
     _offers = ()
     _default_sampler = None
-    _unused_by_predictions = ("_chains", "trace_")  # attributes that methods which answer row by row do not read
-    # Parameters of any estimator that do not shape chains, or that `resume` checks by itself.
+    _unused_by_predictions = ("_chains", "trace_")  # attributes that methods with results row by row do not read
+    # Parameters that may change between `fit` and `resume`, or that `resume` checks separately.
     _free = ("callbacks", "handle_unknown", "n_iter", "n_jobs", "partition_loss", "random_state", "verbose")
-    _made_with = {}  # the others, as they were when chains last ran
-    _check_definitions = (NOT_CONVERGED, NO_DRAWS)  # of the checks that a fit makes
-    _drifts = None  # arguments of `Diagnosis.drift`, for models that approach their limit ever more slowly
+    _made_with = {}  # all other parameters, as they were when chains last ran
+    _check_definitions = (NOT_CONVERGED, NO_DRAWS)  # of the checks that `fit` makes
+    _drifts = None  # arguments of `Diagnosis.drift`, for models whose chains approach their limit ever more slowly
 
     _parameter_constraints = {
         "sampler": [str, Sampler, None],
@@ -180,8 +181,8 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         Parameters
         ----------
         **params : dict
-            Parameters of the estimator, or of its sampler as ``sampler__name``. A sampler given by name, or None,
-            becomes its object first.
+            Parameters of the estimator, or of its sampler as ``sampler__name``. If ``sampler`` is a name or None, it is
+            replaced by the sampler object first.
 
         Returns
         -------
@@ -195,9 +196,9 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         return super().set_params(**params)
 
     def _checked_sampler(self, *, streams=False):
-        """The sampler object, and the (geometry, signal) that it shares with the model; raises before reading data.
+        """The sampler object, and the (geometry, signal) that it shares with the model; raises if they do not fit.
 
-        ``streams`` states whether rows arrive block by block, through `partial_fit`.
+        No data are needed, so errors come early. ``streams`` is True if rows arrive block by block, in `partial_fit`.
         """
         as_callbacks(self.callbacks)
         sampler = self._made_sampler(self._default_for(streams) if self.sampler is None else self.sampler)
@@ -209,15 +210,15 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         return make_sampler(sampler, self._offered(), type(self).__name__)
 
     def _default_for(self, streams):
-        """Name of the sampler that ``sampler=None`` stands for; ``_default_sampler`` is the one with a step size."""
+        """Name of the sampler for ``sampler=None``; ``_default_sampler``, unless a subclass has several defaults."""
         return self._default_sampler
 
     def _offered(self):
-        """Those of ``_offers`` that the parameters allow."""
+        """The pairs in ``_offers`` that the parameters allow."""
         return self._offers
 
     def _refuse_large_batch(self, n, of="rows"):
-        """Raise if a minibatch would hold more rows than there are."""
+        """Raise if ``batch_size`` is larger than the number of rows."""
         if isinstance(self.batch_size, Integral) and self.batch_size > n:
             raise ValueError(
                 f"batch_size={self.batch_size} is larger than the {n} {of} of X; "
@@ -227,7 +228,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
     def _refuse_other_chains(self, sampler, present, **made_with):
         """Raise if the existing chains cannot continue with the current parameters.
 
-        ``present`` is the sampler that they were made with, and ``made_with`` are the other parameters.
+        ``present`` is the sampler of the chains, and ``made_with`` are the other parameters that they were made with.
         """
         for name, value in {**made_with, "n_chains": len(self._chains)}.items():
             if getattr(self, name) != value:
@@ -242,7 +243,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
             )
 
     def _shaping(self):
-        """The parameters that shape chains; objects, which `set_params` changes in place, are copied."""
+        """The parameters that affect chains, by name; parameter objects are cloned, since `set_params` changes them."""
         params = self.get_params(deep=False).items()
         return {
             name: clone(value) if hasattr(value, "get_params") and not isinstance(value, type) else value
@@ -251,7 +252,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         }
 
     def _refuse_changes(self, names, method):
-        """Raise if a parameter is not what it was when the chains ran that ``method`` continues."""
+        """Raise if a parameter has changed since the chains ran that ``method`` continues."""
         for name in names:
             now, then = getattr(self, name), self._made_with.get(name, getattr(self, name))
             if not is_same(now, then):
@@ -261,7 +262,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
                 )
 
     def _refuse_other_data(self, fingerprint, given="X"):
-        """Raise if the ``fingerprint`` of what `resume` was ``given`` is not that of the data being fitted."""
+        """Raise if the ``fingerprint`` of the data passed to `resume` as ``given`` is not that of the fitted data."""
         if fingerprint != self._fingerprint:
             instead = ", or pass new rows to partial_fit" if hasattr(self, "partial_fit") else ""
             raise ValueError(
@@ -273,7 +274,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         return seed_sequence(self.random_state).spawn(self.n_chains + 1)
 
     def _threads_per_chain(self):
-        """Threads left for the documents or rows of one chain when each chain has a thread of its own."""
+        """Number of threads for the rows of one chain, if all chains run at the same time."""
         return max(1, check_n_jobs(self.n_jobs) // self.n_chains)
 
     def _run(self, chains, n_iter):
@@ -281,7 +282,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         with deferred_interrupt() as stop:
             self._chains, self._planned_iter, self._made_with = chains, n_iter, self._shaping()
             self.__dict__.pop("_diagnostics", None)
-            self._check_results = []  # of a run that is interrupted
+            self._check_results = []  # an interrupted run has no checks
             if chains[0].step == 0:
                 self.__dict__.pop("trace_", None)
             tasks = self._tasks(n_iter)
@@ -299,7 +300,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
                 stop=stop,
             )
             self._set_fitted(self._chains)
-            self._diagnostics = None  # made when first needed
+            self._diagnostics = None  # computed when first read
             self.n_iter_ = min(chain.step for chain in self._chains)
             for task in tasks:
                 task.finish(self)
@@ -313,7 +314,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         return self
 
     def _no_draws(self, ended):
-        """The check that some draw was kept, which a callback prevented."""
+        """The failed check of a run that a callback ended before any draw was kept; ``ended`` says so in words."""
         meaning = (
             f"{ended}, before any draw was kept: burn-in takes {self._chains[0].plan.n_burn}. The fitted attributes "
             "contain a single state, which says nothing about uncertainty."
@@ -322,7 +323,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         return NO_DRAWS.fired(0, meaning, remedy)
 
     def _raise_if_cut_short(self, n_iter, is_interrupted):
-        """Raise if the run, whose draws are fitted attributes by now, lost its workers or was interrupted."""
+        """Raise if the run lost its workers or was interrupted; called after the fitted attributes are set."""
         for failure in (chain.failure for chain in self._chains if chain.failure is not None):
             lost = WorkersLostError(
                 f"{failure} The fitted attributes hold the draws up to the last checkpoint, after {self.n_iter_} of "
@@ -331,7 +332,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
             lost.estimator_ = self
             raise lost from failure
         if is_interrupted:
-            with suppress(UserWarning):  # if warnings are errors, the exception below carries the news
+            with suppress(UserWarning):  # if warnings are errors, the exception below says the same
                 warn_user(
                     f"Interrupted after {self.n_iter_} of {n_iter} steps; the fitted attributes hold the draws made so "
                     "far, and resume(X) continues from here."
@@ -345,7 +346,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
             raise interrupted
 
     def _tasks(self, n_iter):
-        """What reports a run to the callbacks of scikit-learn, if any are set."""
+        """A list with the `FitTasks` that reports the run to scikit-learn's callbacks; empty if there are none."""
         if not hasattr(self, "_given_to_fit"):
             return []
         given = dict(self._given_to_fit)
@@ -358,8 +359,8 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         """Convergence of quantities that cannot switch labels; see the user guide, "When not to believe a fit".
 
         A DataFrame, or Bunch of columns if pandas is not installed: ``quantity``, ``mean`` over all kept draws, split
-        ``r_hat``, ``ess`` (effective draws, bulk) and ``mcse`` (Monte Carlo standard error of the mean). The last three
-        are NaN with fewer than 20 kept draws of a chain, for particles, and for what never changed.
+        ``r_hat``, ``ess`` (bulk effective sample size) and ``mcse`` (Monte Carlo standard error of the mean). The last
+        three are NaN with fewer than 20 kept draws of a chain, for particles, and for quantities that never changed.
         """
         if "_diagnostics" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no attribute 'diagnostics_' before it is fitted.")
@@ -375,11 +376,11 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
 
     @property
     def checks_(self) -> Table:
-        """Checks that the last fit made of its draws; see the user guide, "When not to believe a fit".
+        """Checks of the draws of the last fit; see the user guide, "When not to believe a fit".
 
         A DataFrame, or Bunch of columns if pandas is not installed: ``check`` (its name), ``value``, ``limit``, and
-        ``fired``, whether the value is beyond the limit. A check that does not apply to the fit is left out; a fit
-        that was interrupted made none.
+        ``fired``, whether the value is beyond the limit. Checks that do not apply to the fit are left out. The table is
+        empty after an interrupted fit.
         """
         if "_check_results" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no attribute 'checks_' before it is fitted.")
@@ -387,7 +388,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
 
     def _checks(self, chains):
         """Results of the checks of a finished run, a list of `Check`."""
-        if chains[0].plan.streams:  # each kept draw has a posterior of its own
+        if chains[0].plan.streams:  # kept draws come from different posteriors, since the data grew between them
             return []
         diagnosis = self._diagnosis(chains)
         self._diagnostics = diagnosis.columns
@@ -397,15 +398,15 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         return convergence_checks(diagnosis, self._remedy)
 
     def _remedy(self, found):
-        """What to type if draws are `Unsettled`."""
+        """The remedy in a warning that draws are `Unsettled`."""
         return f"Use a larger n_iter, such as n_iter={self._longer(10)}; see diagnostics_."
 
     def _longer(self, factor):
-        """Number of steps of a run so many times as long."""
+        """Number of steps of a run that is ``factor`` times as long, rounded up."""
         return rounded_up(factor * self._planned_iter)
 
     def _refuse_width(self, n_columns, **given):
-        """Raise unless X has as many columns as in `fit`; ``given`` are the other arguments of the method called."""
+        """Raise unless X has as many columns as in `fit`; ``given`` are the other arguments of the calling method."""
         if n_columns != self.n_features_in_:
             raise ValueError(
                 f"X has {n_columns} features, but {type(self).__name__} is expecting {self.n_features_in_} features as "
@@ -413,7 +414,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
             )
 
     def _copied_state(self):
-        """Copies of what a run changes: the chains, bound to their data, and what shares objects with them."""
+        """Copies of the attributes that a run changes, by name; copied chains are bound to their data."""
         memo, state = {}, self.__dict__
         copied = {name: deepcopy(state[name], memo) for name in ("sampler_", "trace_") if name in state}
         if "_chains" in state:
@@ -421,16 +422,16 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         return copied
 
     def _view(self, chains):
-        """The estimator with the chains in their present state, as callbacks receive it."""
+        """The estimator with the chains in their present state, which callbacks receive."""
         self._chains = chains
         return self
 
     def _held_out(self, X, y=None, **given):
-        """Held-out data as `_present_score` takes them, for `HeldOutScore`."""
+        """Held-out data as the argument of `_present_score`, for `HeldOutScore`."""
         return X, y, given
 
     def _present_score(self, held_out):
-        """Held-out score of the first chain's present state only."""
+        """Held-out score of the present state of the first chain."""
         X, y, given = held_out
         present, shown = self._chains[0].snapshot(), copy(self)
         present.n_kept = 0
@@ -441,13 +442,13 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
     def resume(self, X: CountsLike, y: Any = None) -> Self:
         """Continue a fit that was interrupted or loaded from a checkpoint.
 
-        Gives the draws that an uninterrupted ``fit`` would have given.
+        The draws are the same as those of an uninterrupted ``fit``.
 
         Parameters
         ----------
-        X : same type and content as given to ``fit``
-            The data: a saved estimator holds none, except early in a stream of a topic model.
-        y : same as given to ``fit``, default=None
+        X : same type and content as passed to ``fit``
+            The data. A saved estimator does not contain them, except early in a stream of a topic model.
+        y : same as passed to ``fit``, default=None
 
         Returns
         -------
@@ -457,7 +458,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         return self._resume(X, y)
 
     def _check_resumable(self):
-        """Raise unless there are chains to continue, to the length that they were planned for, as they were made."""
+        """Raise unless there are chains to continue, with the parameters and the number of steps of their fit."""
         check_is_fitted(self, "_chains")
         self._validate_params()
         if self.n_iter not in (None, self._planned_iter) and not self._chains[0].plan.streams:
@@ -476,17 +477,17 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         return self._run(self._chains, self._planned_iter)
 
     def __getstate__(self):
-        if self.__dict__.get("_diagnostics", ()) is None:  # a pickle lacks the data that they need
+        if self.__dict__.get("_diagnostics", ()) is None:  # not computed yet, and they may need the data
             self._diagnostics = self._diagnosis(self._chains).columns
         state = super().__getstate__()  # the attributes themselves, not a copy
-        # Callbacks belong to one run: they may hold files and validation data. An estimator that another process is yet
-        # to fit keeps them.
+        # Callbacks belong to one run, and may refer to files and validation data. An unfitted estimator keeps them,
+        # since another process may be about to fit it.
         if "_chains" not in state:
             return state
         return {name: value for name, value in state.items() if name not in _OF_A_FIT} | {"callbacks": None}
 
     def __setstate__(self, state):
         super().__setstate__(state)
-        # A model saved by an earlier version takes the defaults of parameters that were added since.
+        # A model saved by an earlier version lacks parameters that were added since, which get their defaults.
         for name, parameter in signature(type(self)).parameters.items():
             self.__dict__.setdefault(name, parameter.default)

@@ -1,9 +1,8 @@
-"""Watch a fit while it runs: held-out scores, checkpoints, or a function of your own.
+"""Callbacks of a fit: held-out scores, checkpoints, or a function of your own.
 
-Pass one or several as ``callbacks=`` of an estimator. A function is called after every step, as
-``function(estimator, step)``, and ends the run by returning True. The estimator that it receives has copies of the
-chains, so draws are the same with and without callbacks; attributes that come from draws, such as ``components_``, are
-made at the end of the run.
+Pass one or several as ``callbacks=`` of an estimator. A function is called after every step as
+``function(estimator, step)``, and ends the run by returning True. Callbacks do not change draws. Attributes that are
+computed from draws, such as ``components_``, are set at the end of the run only.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from .utils import _files
 from .utils._typing import Path, StepFunction
 from .utils._warnings import warn_user
 
-_LONGEST = 60  # letters of a value in a repr
-_TASKS = 20  # reports of a run to callbacks of scikit-learn
+_LONGEST = 60  # characters of a value in a repr
+_TASKS = 20  # tasks of a run that scikit-learn's callbacks see
 
 
 class Callback:
@@ -31,7 +30,7 @@ class Callback:
     Parameters
     ----------
     every : int
-        Steps between two calls.
+        Number of steps between two calls.
     """
 
     def __init__(self, every: int) -> None:
@@ -50,10 +49,10 @@ class Callback:
         return f"{type(self).__name__}({', '.join(given)})"
 
     def start(self, estimator: Any) -> None:
-        """Prepare for a run; called once, before its first step."""
+        """Prepare for a run; called once, before the first step."""
 
     def next_step(self, step: int) -> int:
-        """The next step after which to call back."""
+        """The next step after which the callback has to be called."""
         return (step // self.every + 1) * self.every
 
     def __call__(self, estimator: Any, step: int) -> bool:
@@ -62,7 +61,7 @@ class Callback:
 
 
 def _short(value):
-    """A value in a few letters: of data, only the type and the shape."""
+    """A short repr of a value: of arrays and long values only the type, with the shape if there is one."""
     if hasattr(value, "shape"):
         return f"<{type(value).__name__} of shape {tuple(value.shape)}>"
     text = repr(value)
@@ -84,7 +83,7 @@ class _Function(Callback):
 
 
 def as_callbacks(callbacks):
-    """The ``callbacks=`` argument of a user as a list of `Callback`."""
+    """The user's ``callbacks=`` argument as a list of `Callback`."""
     if callbacks is None:
         return []
     found = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
@@ -98,24 +97,24 @@ def as_callbacks(callbacks):
 
 
 class HeldOutScore(Callback):
-    """Trace of the held-out score while fitting, left in ``trace_`` of the estimator.
+    """Trace the held-out score during a fit, in ``trace_`` of the estimator.
 
     Parameters
     ----------
     X, y : as for ``score``
         Held-out data.
     every : int, default=10
-        Steps between two scores.
+        Number of steps between two scores.
     patience : int or None, default=None
-        Scores after burn-in without a new best after which the run ends, with the draws kept by then; None never ends
-        it early.
+        End the run after this many scores since the best one, counted after burn-in only; the estimator is fitted with
+        the draws kept by then. None: never end it early.
     **given
-        Further arguments of ``score``, for example ``metadata`` or ``n_temperatures``.
+        Other arguments of ``score``, for example ``metadata`` or ``n_temperatures``.
 
     Notes
     -----
-    ``trace_`` is a dict of the lists ``step``, ``seconds`` (of fitting, without the time for scoring) and ``score``,
-    the score of the present state alone, not averaged over draws.
+    ``trace_`` is a dict of the lists ``step``, ``seconds`` (time of fitting, without the time of scoring) and
+    ``score``: the score of the present state of the first chain, not averaged over draws.
     """
 
     def __init__(self, X: Any, y: Any = None, *, every: int = 10, patience: int | None = None, **given: Any) -> None:
@@ -124,8 +123,8 @@ class HeldOutScore(Callback):
         self.patience = patience
 
     def start(self, estimator: Any) -> None:
-        """Continue an existing trace, or start one; raise if the held-out data do not fit the estimator."""
-        self._held_out = estimator._held_out(self.X, self.y, **self.given)  # checked and split once
+        """Continue an existing trace, or start a new one; raise if the held-out data do not fit the estimator."""
+        self._held_out = estimator._held_out(self.X, self.y, **self.given)  # checked once, not at each score
         self._last = None
         if not hasattr(estimator, "trace_") or estimator._chains[0].step == 0:
             estimator.trace_ = {"step": [], "seconds": [], "score": []}
@@ -151,20 +150,20 @@ class HeldOutScore(Callback):
 
 
 class FitTasks(Callback):
-    """Report a run to the callbacks of scikit-learn (1.9 or later), as about 20 tasks one after the other.
+    """Report a run to the callbacks of scikit-learn (1.9 or later), as about 20 consecutive tasks.
 
-    They receive the training data, and an estimator fitted to the draws so far. Models without labels pass zeros for
-    them, since `sklearn.callback.ScoringMonitor` scores nothing where y is None.
+    Those callbacks receive the training data, and an estimator fitted with the draws so far. For models without y they
+    receive zeros, since `sklearn.callback.ScoringMonitor` computes no score where y is None.
 
     Parameters
     ----------
     estimator : estimator
-        Whose ``fit`` runs.
+        The estimator that is being fitted.
     n_iter : int
-        Steps of the run.
+        Number of steps of the run.
     X, y : training data
     metadata : dict
-        What ``score`` takes besides.
+        Other arguments of ``fit`` that ``score`` takes too.
     """
 
     def __init__(self, estimator: Any, n_iter: int, X: Any, y: Any, metadata: dict[str, Any]) -> None:
@@ -174,7 +173,7 @@ class FitTasks(Callback):
         self.context = estimator._init_callback_context(max_subtasks=-(-n_iter // self.every))
 
     def start(self, estimator: Any) -> None:
-        """Begin the fit, and its first task."""
+        """Report the start of the fit and of its first task."""
         self.context.call_on_fit_task_begin(estimator=estimator, **self.given)
         self._begin(estimator)
 
@@ -183,7 +182,7 @@ class FitTasks(Callback):
         self.task.call_on_fit_task_begin(estimator=estimator, **self.given)
 
     def __call__(self, estimator: Any, step: int) -> bool:
-        """End a task, and begin the next."""
+        """Report the end of a task and the start of the next one; return True if a callback asks to stop."""
         if step % self.every and step < self.n_iter:
             return False
         stop = self.task.call_on_fit_task_end(
@@ -194,7 +193,7 @@ class FitTasks(Callback):
         return stop
 
     def finish(self, estimator: Any) -> None:
-        """End the fit."""
+        """Report the end of the fit."""
         self.context.call_on_fit_task_end(estimator=estimator, reconstruction_attributes=dict, **self.given)
 
 
@@ -203,7 +202,7 @@ def _n_rows(X):
 
 
 def _fitted_so_far(estimator):
-    """Attributes of the estimator if it were fitted to the draws so far."""
+    """The attributes that fitting the estimator with the draws so far would set or change, by name."""
     shown = copy(estimator)
     shown._set_fitted(estimator._chains)
     before = vars(estimator)
@@ -211,16 +210,16 @@ def _fitted_so_far(estimator):
 
 
 class Checkpoint(Callback):
-    """Save the estimator to a file at intervals; load it by `load_checkpoint` and continue by ``resume(X)``.
+    """Save the estimator to a file at intervals, to load with `load_checkpoint` and continue with ``resume(X)``.
 
     Parameters
     ----------
     path : str or path-like
-        File in a folder that exists. Each save replaces it as a whole, so that it is valid whenever the machine stops.
-        Several fits may share it, such as those of ``GridSearchCV(n_jobs=2)``: it then holds one whole model, the one
-        saved last.
+        File in a folder that exists. Each save replaces the whole file, so that it is valid even if the machine stops.
+        Several fits may share the file, such as those of ``GridSearchCV(n_jobs=2)``. It then contains the model that
+        was saved last.
     seconds : float, default=60
-        Time between two saves.
+        Minimum time between two saves.
 
     See Also
     --------
@@ -228,10 +227,10 @@ class Checkpoint(Callback):
 
     Notes
     -----
-    ``fit`` refuses a parameter that cannot be pickled before its first step. If a later save fails for any reason, such
-    as a full disk, a single warning is issued; the fit continues and tries again, and the file keeps the last model
-    that was saved whole. A machine that stops in the middle of a save leaves a file that ends
-    in ``.part`` next to it, which may be deleted.
+    If a parameter cannot be pickled, ``fit`` raises an error before its first step. If a later save fails for any
+    reason, such as a full disk, ``fit`` warns once, continues, and tries again; the file still contains the model of
+    the last successful save. If the machine stops during a save, a file that ends in ``.part`` may be left next to it,
+    which you may delete.
 
     Loading a pickle runs the code that it names: load only files from a source that you trust.
     """
@@ -255,7 +254,7 @@ class Checkpoint(Callback):
         self._warned = False
 
     def next_step(self, step: int) -> int:
-        """None of its own: any pause between two pieces will do."""
+        """No particular step: the callback may be called after any piece."""
         return np.iinfo(np.int64).max
 
     def __call__(self, estimator: Any, step: int) -> bool:
@@ -265,7 +264,7 @@ class Checkpoint(Callback):
                 estimator._set_fitted(estimator._chains)
                 estimator.n_iter_ = step
                 _files.write_checkpoint(estimator, self.path)
-            except Exception as error:  # of any kind: a copy that cannot be saved must not cost the chain
+            except Exception as error:  # of any kind: a failed save must not end the fit
                 self._warn_once(error)
             self._saved_at = time.monotonic()
         return False
@@ -283,10 +282,10 @@ class Checkpoint(Callback):
 
 
 def _refuse_what_no_file_can_hold(estimator):
-    """Raise if the class or a parameter of an estimator cannot be pickled; callbacks are not saved."""
+    """Raise if the class or a parameter of an estimator cannot be pickled; callbacks, which are not saved, may fail."""
     params = {"its class": type(estimator)}
     params |= {f"`{name}`": value for name, value in estimator.get_params(deep=True).items() if name != "callbacks"}
-    # The parameters of a parameter come first, since they say more precisely what is wrong.
+    # Nested parameters come first, since their error is more specific.
     for name in sorted(params, key=lambda name: -name.count("__")):
         try:
             pickle.dumps(params[name])
@@ -301,18 +300,19 @@ def _refuse_what_no_file_can_hold(estimator):
 def load_checkpoint(path: Path) -> Any:
     """Load an estimator saved by `Checkpoint`, and detect damage to the file.
 
-    `joblib.load` reads the file too, and detects changed bytes; this raises one error for every kind of damage.
+    `joblib.load` reads the file too, and detects changed bytes. This function raises the same error for every kind of
+    damage.
 
     Parameters
     ----------
     path : str or path-like
-        File saved by `Checkpoint`, by this or an earlier version, or a model saved by `joblib.dump` (in which changed
-        bytes go undetected: only `Checkpoint` writes a checksum).
+        File saved by `Checkpoint`, of this or an earlier version, or by `joblib.dump`. Only `Checkpoint` writes a
+        checksum, so changed bytes in a file of `joblib.dump` may go undetected.
 
     Returns
     -------
     estimator : estimator
-        Fitted up to the save; ``resume(X)`` continues from there.
+        Fitted with the draws up to the save. ``resume(X)`` continues from there.
 
     Raises
     ------

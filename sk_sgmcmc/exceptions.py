@@ -1,4 +1,4 @@
-"""Exceptions of the library, besides those of Python and scikit-learn."""
+"""Exceptions that this package defines."""
 
 
 class ChainDivergedError(FloatingPointError, ValueError):
@@ -8,14 +8,15 @@ class ChainDivergedError(FloatingPointError, ValueError):
 class FitInterrupted(KeyboardInterrupt):
     """Ctrl-C stopped a fit between two steps; the estimator is fitted with the draws made so far.
 
-    A plain ``KeyboardInterrupt`` from ``fit`` means, instead, that the estimator is as it was before the call.
+    If ``fit`` raises a plain ``KeyboardInterrupt`` instead, the estimator is unchanged.
 
     Attributes
     ----------
     estimator_ : estimator
-        The estimator that was being fitted. In ``model = BayesianLDA().fit(X)``, the exception leaves ``model``
-        unbound; in an interactive session, ``sys.last_value.estimator_`` is the estimator. Of a pipeline it is the
-        step, and of a search the clone, that was being fitted. Not part of a pickle of the exception.
+        The estimator that was being fitted. The exception leaves ``model`` undefined in
+        ``model = BayesianLDA().fit(X)``; in an interactive session, ``sys.last_value.estimator_`` is the estimator. In
+        a pipeline it is the step, and in a search the clone, that was being fitted. Not part of a pickle of the
+        exception.
     """
 
     estimator_ = None
@@ -25,14 +26,16 @@ class FitInterrupted(KeyboardInterrupt):
 
 
 class WorkersLostError(RuntimeError):
-    """All workers of a Dask cluster were lost; the estimator is fitted as of the last copy of its assignments, if any.
+    """All workers of a Dask cluster were lost, or the connection to it.
 
+    If ``fit`` had copied the topic assignments before, the estimator is fitted with the draws up to the last copy, and
     ``resume`` continues from there, on another cluster or without one.
 
     Attributes
     ----------
     estimator_ : estimator or None
-        The estimator, fitted so far; None if nothing could be kept. Not part of a pickle of the exception.
+        The estimator, fitted up to the last copy of its assignments; None if there is no copy. Not part of a pickle of
+        the exception.
     """
 
     estimator_ = None
@@ -42,4 +45,4 @@ class WorkersLostError(RuntimeError):
 
 
 class DamagedFileError(ValueError):
-    """A saved model is damaged: bytes are missing, or are not those that were written."""
+    """A file of a saved model is damaged: bytes are missing, or differ from those that were written."""

@@ -1,11 +1,11 @@
-"""Compile ahead of time what a first fit needs.
+"""Compile the kernels of estimators before they are needed.
 
     python -m sk_sgmcmc.warm_up                # every estimator, and sample
-    python -m sk_sgmcmc.warm_up BayesianLDA    # one of them
+    python -m sk_sgmcmc.warm_up BayesianLDA    # one estimator
 
-Each line names an estimator and the seconds that its first fit took, with the methods that read it. numba keeps what it
-compiled on disk, so later processes skip the wait: a second run prints what loading costs. Only a density of your own,
-as ``sample`` fits here, is compiled in every process.
+Each line of the output is an estimator and the seconds that a small fit took, with its most important other methods.
+numba saves compiled code on disk, so later processes only load it: a second run prints how long loading takes. A
+density of your own, such as the one that ``sample`` draws from here, is compiled in every process.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def _profiles():
     DPCategoricalMixture(n_iter=40, random_state=0).fit(_COUNTS).predict(_COUNTS)
 
 
-# What is fitted, by the name that a user imports.
+# Functions that make a small fit, by the name of the estimator or function that they compile.
 FIRST_FITS = {
     "BayesianLDA": lambda: _topics(BayesianLDA),
     "DMRTopicModel": lambda: _topics(DMRTopicModel, metadata=_ROWS[:, :1]),
@@ -69,12 +69,12 @@ FIRST_FITS = {
     "BayesianGaussian": lambda: BayesianGaussian(n_iter=40, random_state=0).fit(_ROWS),
     "sample": lambda: sample(Density(_log_density, dim=2), n_iter=40, random_state=0),
 }
-# What a fit of large data needs beyond its first fit.
+# Functions that compile further kernels, which only fits of large data use.
 FOR_LARGE_DATA = {"BayesianLDA": compile_sweeps}
 
 
 def warm_up(names=FIRST_FITS):
-    """Fit small data with each of the estimators named, which compiles their kernels.
+    """Compile the kernels of estimators by fitting each to small data.
 
     Parameters
     ----------
@@ -85,12 +85,12 @@ def warm_up(names=FIRST_FITS):
     ------
     name : str
     seconds : float
-        What the fit took. Estimators share kernels, so the first of several pays for the others.
+        Time of the fit. Estimators share kernels, so the first fit takes longest.
     """
     for name in names:
         began = time.perf_counter()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # chains of forty steps have not converged
+            warnings.simplefilter("ignore")  # such short chains do not converge
             FIRST_FITS[name]()
             if name in FOR_LARGE_DATA:
                 FOR_LARGE_DATA[name]()
@@ -98,7 +98,7 @@ def warm_up(names=FIRST_FITS):
 
 
 def main(arguments=None):
-    """Compile, and print what it took."""
+    """Compile kernels as the command line asks, and print the time."""
     parser = argparse.ArgumentParser(
         prog="python -m sk_sgmcmc.warm_up", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

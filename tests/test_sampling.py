@@ -329,7 +329,7 @@ def test_an_interrupt_before_the_first_kept_draw_is_raised_and_a_later_one_retur
             with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match="Interrupted after"):
                 sample(target, "sgld", burn_in=burn_in, **args)
         else:
-            with pytest.warns(UserWarning, match="what is returned holds the draws made so far"):
+            with pytest.warns(UserWarning, match="the result contains the draws made so far"):
                 result = sample(target, "sgld", burn_in=burn_in, **args)
             assert 0 < result.n_iter_ < 10**8
             assert result.samples_["theta"].shape[1] == result.n_iter_ // 10**4

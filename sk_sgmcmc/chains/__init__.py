@@ -1,1 +1,1 @@
-"""Chains of every model: their steps, the draws they keep, and how several run side by side."""
+"""Markov chains of all models: their steps and kept draws, how several run at a time, and checks of their draws."""

@@ -1,7 +1,7 @@
-"""Base class of Markov chains, and which of their steps are kept.
+"""Base class of Markov chains, and the plans of which draws they keep.
 
-A chain holds only numbers, so that it can be pickled, resumed and sent to another process; the data are bound to it
-from outside. How its run is divided into pieces never changes a draw.
+A chain contains only numbers and arrays, so that it can be pickled, resumed and sent to another process. Its data are
+bound to it separately. The division of a run into pieces never changes a draw.
 """
 
 import time
@@ -9,33 +9,34 @@ from copy import deepcopy
 
 import numpy as np
 
-# Draws are kept as float32 up to this many bytes over all chains; ``thin="auto"`` keeps fewer draws to stay below.
+# Bytes that the draws kept by ``thin="auto"`` or on a stream may take, over all chains.
 DRAW_MEMORY = 512 * 2**20
 MAX_AUTO_DRAWS = 100
 
 
 class DrawPlan:
-    """Which steps of a chain are kept.
+    """The steps of a chain after which a draw is kept.
 
     Parameters
     ----------
     n_iter : int
-        Steps of the chain.
+        Number of steps of the chain.
     burn_in : float or int
         Steps to discard at the start, as a fraction of ``n_iter`` in [0, 1) or a number.
     thin : int or "auto"
-        Every ``thin``-th later step is kept; "auto" keeps at most `MAX_AUTO_DRAWS` within `DRAW_MEMORY`.
+        Keep a draw after every ``thin``-th step after burn-in. "auto" keeps at most ``max_draws``, within
+        `DRAW_MEMORY`.
     bytes_per_draw : int
-        Over all chains.
+        Size of a draw, summed over all chains.
     max_draws : int
-        Maximum for "auto".
+        Maximum number of draws for "auto".
     """
 
     streams = False  # whether rows arrive in blocks, so that draws are of different posteriors
 
     def __init__(self, n_iter, burn_in, thin, bytes_per_draw=0, max_draws=MAX_AUTO_DRAWS):
         self.n_iter = int(n_iter)
-        # 0.29 * 100 is a little less than 29.
+        # In floating point, 0.29 * 100 is a little less than 29.
         self.n_burn = int(burn_in * n_iter + 1e-9) if burn_in < 1 else int(burn_in)
         if self.n_burn >= self.n_iter:
             raise ValueError(
@@ -58,28 +59,31 @@ class DrawPlan:
         return step > self.n_burn and (step - self.n_burn) % self.thin == 0
 
     def used(self, kept_steps):
-        """Which of the draws kept after ``kept_steps`` count: all of them."""
+        """Whether each of the draws kept after ``kept_steps`` is used in results: all are."""
         return np.ones(len(kept_steps), dtype=bool)
 
     def slots(self, start, stop):
-        """For the steps start..stop-1 (from 0): the index of the draw kept after each, or -1."""
+        """Index of the draw that is kept after each of the steps start..stop-1 (counted from 0), or -1 for none."""
         after = np.arange(start + 1, stop + 1) - self.n_burn
         return np.where((after > 0) & (after % self.thin == 0), after // self.thin - 1, -1)
 
 
 class StreamPlan:
-    """Which steps of an endless chain are kept: every one, then every second, every fourth, ... as it grows.
+    """The steps of a chain on a stream after which a draw is kept.
+
+    A draw is kept after every step at first. Each time the array is full, every second draw is dropped, and the
+    interval between later ones doubles.
 
     Parameters
     ----------
     burn_in : float or int
-        Fraction of the steps made so far, or number of steps, whose draws do not count.
+        Fraction of the steps made so far, or number of steps, whose draws are not used in results.
     bytes_per_draw : int
-        Over all chains.
+        Size of a draw, summed over all chains.
     """
 
-    n_iter = np.inf  # nobody knows when a stream ends
-    n_burn = np.inf  # on a stream, priors are fitted to its end
+    n_iter = np.inf  # the length of a stream is unknown
+    n_burn = np.inf  # priors are fitted as long as a stream lasts
     streams = True
 
     def __init__(self, burn_in, bytes_per_draw=0):
@@ -92,7 +96,7 @@ class StreamPlan:
         return step % self.stride == 0
 
     def used(self, kept_steps):
-        """Which of the draws kept after ``kept_steps`` count: those after burn-in, at least the last."""
+        """Whether each of the draws kept after ``kept_steps`` is used in results: draws after burn-in, and the last."""
         kept_steps = np.asarray(kept_steps)
         n_burn = self.burn_in * kept_steps[-1] if self.burn_in < 1 else self.burn_in
         used = kept_steps > n_burn
@@ -104,27 +108,28 @@ TINY = 1e-300  # replaces a cell that underflows, so that no row sums to 0
 
 
 class Chain:
-    """One Markov chain: state, stream of random numbers, and the draws kept so far.
+    """One Markov chain: its state, its random generator, and the draws kept so far.
 
-    Subclasses hold arrays and numbers only, list in ``_unpickled`` what they derive from the data, and implement
-    `bind`, `_advance` and `current`.
+    Subclasses contain only arrays and numbers, list in ``_unpickled`` the attributes that they derive from the data,
+    and implement `bind`, `_advance` and `current`.
 
     Attributes
     ----------
     data : object
         The argument of `bind`; not part of a pickle.
     step : int
-        Steps made.
+        Number of steps made.
     rng : numpy.random.Generator
-        The chain's own stream.
+        The chain's own generator.
     kept : dict of str to ndarray of shape (n_draws, ...)
-        Draws kept so far, filled up to ``n_kept``; ``kept_steps`` lists after which steps.
+        Kept draws, of which the first ``n_kept`` are filled in. ``kept_steps`` are the steps after which they were
+        kept.
     """
 
     _unpickled = ("data",)
     data = None
     progress = ""  # what the progress bar shows next to the number of steps
-    failure = None  # the error that made the chain return to an earlier state; its run ends there
+    failure = None  # the error after which the chain returned to an earlier state, and which ends the run
 
     def __init__(self, seed, plan):
         self.rng = np.random.Generator(np.random.PCG64(seed))
@@ -135,12 +140,12 @@ class Chain:
         self.n_kept = 0
 
     def bind(self, data):
-        """Bind the chain to its data, at the start and again after unpickling."""
+        """Bind the chain to its data, at the start and again after unpickling; returns the chain."""
         self.data = data
         return self
 
     def run(self, until, seconds=np.inf, stop=None):
-        """Make steps up to step number ``until``, for about ``seconds``, or until the event ``stop`` is set."""
+        """Make steps up to step number ``until``, for about ``seconds`` at most, or until ``stop`` is set."""
         deadline = time.monotonic() + seconds
         while self.step < until and not (stop is not None and stop.is_set()):
             self._advance(until)
@@ -153,15 +158,15 @@ class Chain:
         raise TypeError(f"{type(self).__name__} makes no steps.")
 
     def current(self):
-        """The present state as one draw: dict of arrays; does not change the chain."""
+        """The present state as one draw, a dict of arrays; does not change the chain."""
         raise TypeError(f"{type(self).__name__} has no draws.")
 
     def keep(self, draw):
-        """Store a draw (dict of arrays); a full stream first drops every second draw."""
+        """Store a draw, a dict of arrays; on a stream, a full array first drops every second draw."""
         if self.n_kept == self.plan.n_draws:
             self.plan.stride *= 2
             staying = [i for i, step in enumerate(self.kept_steps) if self.plan.wants(step)]
-            for name, value in self.kept.items():  # into a new array: a `copy` may share the old one
+            for name, value in self.kept.items():  # into a new array, since a `copy` of the chain may share the old one
                 self.kept[name] = np.empty_like(value)
                 self.kept[name][: len(staying)] = value[staying]
             self.kept_steps = [self.kept_steps[i] for i in staying]
@@ -176,15 +181,15 @@ class Chain:
         self.n_kept += 1
 
     def restart(self, plan):
-        """Drop the draws kept so far, which belong to other data or to another start, and keep new ones by ``plan``."""
+        """Drop the kept draws, for example because the data have changed, and keep later ones according to ``plan``."""
         self.plan, self.kept, self.kept_steps, self.n_kept = plan, {}, [], 0
 
     def checks(self):
-        """Results of the checks of its draws that only the chain can make, a list of `Check`."""
+        """Results of the checks that need the chain itself, not only its draws, a list of `Check`."""
         return []
 
     def draws(self):
-        """Kept draws that count, (n, ...) each; the present state if none is kept yet."""
+        """The kept draws that results use, a dict of arrays (n, ...); the present state if no draw is kept yet."""
         if self.n_kept == 0:
             return {name: np.asarray(value)[None] for name, value in self.current().items()}
         used = self.plan.used(self.kept_steps)
@@ -194,7 +199,7 @@ class Chain:
         state = self.__dict__.copy()
         for name in self._unpickled:
             state.pop(name, None)
-        # The state of the generator is plain numbers; a pickled Generator object would tie it to a NumPy version.
+        # The state of the generator consists of plain numbers; a pickled Generator would depend on the NumPy version.
         state["rng"] = self.rng.bit_generator.state
         return state
 
@@ -205,14 +210,14 @@ class Chain:
         self.rng = np.random.Generator(bits)
 
     def copy(self, memo=None):
-        """A chain bound to the same data that moves and draws independently; the two share the draws kept so far.
+        """A copy with a state and generator of its own, bound to the same data; the two share the arrays of kept draws.
 
-        Only one of the two may continue: draws are appended to the shared ones.
+        Only one of the two may continue, since it writes later draws into these arrays.
 
         Parameters
         ----------
         memo : dict, optional
-            As for `copy.deepcopy`, for several copies that share objects.
+            As for `copy.deepcopy`. Pass the same one for chains that share objects, so that their copies do so too.
         """
         memo = {} if memo is None else memo
         memo |= {id(value): value for value in self.kept.values()}
@@ -220,9 +225,9 @@ class Chain:
         return other if self.data is None else other.bind(self.data)
 
     def shallow_copy(self, kind=None):
-        """A chain of this class, or of a ``kind`` with the same attributes, that shares state, stream, data and draws.
+        """A chain that shares its state, generator, data and draws with this one; only one of the two may continue.
 
-        Only one of the two may continue.
+        ``kind`` is the class of the new chain, with the same attributes. None: the class of this chain.
         """
         kind = type(self) if kind is None else kind
         other = kind.__new__(kind)
@@ -230,7 +235,7 @@ class Chain:
         return other
 
     def snapshot(self):
-        """A copy with its own stream, for inspecting the chain without changing it."""
+        """A shallow copy with a generator of its own, to draw from without changing the draws of the chain."""
         shot = self.shallow_copy()
         present = self.rng.bit_generator.state["state"]
         shot.rng = np.random.Generator(np.random.PCG64([self.step, present["state"], present["inc"]]))
@@ -238,7 +243,7 @@ class Chain:
 
 
 def stacked_draws(chains):
-    """The draws that count of all chains, (n_chains, n_kept, ...) each, cut to the shortest chain."""
+    """The draws of all chains that results use, a dict of arrays (n_chains, n_kept, ...), cut to the shortest chain."""
     drawn = [chain.draws() for chain in chains]
     n_kept = min(len(value) for draws in drawn for value in draws.values())
     return {name: np.stack([draws[name][:n_kept] for draws in drawn]) for name in drawn[0]}

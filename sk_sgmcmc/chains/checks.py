@@ -1,8 +1,8 @@
-"""Checks of the draws of a finished run: what each compares with which limit, and the warning that they lead to.
+"""Checks of the draws of a finished run: their definitions, their results, and the warning if some of them fail.
 
-Every check of the package is defined here. Models compute what is checked: `BaseSGMCMC._checks` and the functions that
-it calls return a `Check` for each comparison that they made, and `warn_if_fired` issues one `ConvergenceWarning` for a
-run. A model names the checks that it runs in ``_check_definitions``, from which the user guide's table is made.
+Every check of the package is defined here. Models compute the values: `BaseSGMCMC._checks` and the functions that it
+calls return a `Check` for each comparison, and `warn_if_fired` issues one `ConvergenceWarning` for a run. A model lists
+its checks in ``_check_definitions``, from which the table of the user guide is made.
 """
 
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ class Check:
     Parameters
     ----------
     name : str
-        Of its definition.
+        Name of its definition.
     value, limit : float
-        What was compared, and with what.
+        The value, and the limit with which it was compared.
     meaning : str
-        What a value beyond the limit means, in sentences that give the value; empty if the check passed.
+        What a value beyond the limit means, in sentences that state the value; empty if the check passed.
     remedy : str
-        What to do about it.
+        What to do about it, in sentences.
     """
 
     name: str
@@ -49,22 +49,22 @@ class Check:
 
 @dataclass(frozen=True)
 class CheckDefinition:
-    """What a check compares, as the user guide lists it.
+    """The definition of a check, as the user guide lists it.
 
     Parameters
     ----------
     name : str
-        In ``checks_``.
+        Name of the check in ``checks_``.
     quantity : str
-        What is compared with the limit.
+        Description of the quantity that is compared with the limit.
     remedy : str
-        What to do if the check fires. Messages say it with the numbers of the run.
+        What to do if the check fires, in general; messages also name the numbers of the run.
     limit : float
-        The usual limit; that of a run may differ.
+        The usual limit, which a run may replace.
     at_least : bool
-        Whether smaller values fire, rather than larger ones.
+        Whether the check fires for values below the limit, rather than above it.
     allowed : str
-        What is allowed, in words, unless the limit says it all.
+        The allowed values in words, where the limit alone does not describe them.
     """
 
     name: str
@@ -76,20 +76,23 @@ class CheckDefinition:
 
     @property
     def allowed_values(self):
-        """The limit in words."""
+        """The allowed values in words."""
         return self.allowed or (f"at {'least' if self.at_least else 'most'} {self.limit:g}" if self.limit else "0")
 
     def passed(self, value, limit=None):
-        """The `Check` of a value within the limit: that of the definition, or of the run."""
+        """The `Check` of a value within the limit; ``limit`` replaces that of the definition."""
         return Check(self.name, float(value), float(self.limit if limit is None else limit))
 
     def fired(self, value, meaning, remedy, limit=None):
-        """The `Check` of a value beyond the limit."""
+        """The `Check` of a value beyond the limit; ``limit`` replaces that of the definition."""
         return Check(self.name, float(value), float(self.limit if limit is None else limit), meaning, remedy)
 
 
 def warn_if_fired(checks, note=""):
-    """Issue a `ConvergenceWarning` with the messages of all checks that fired, a line each, and a note; or none."""
+    """Issue one `ConvergenceWarning` with a line for each check that fired, and ``note`` as the last line.
+
+    Without a check that fired, there is no warning.
+    """
     messages = [check.message for check in checks if check.fired]
     if messages:
         warn_user("\n".join([*messages, note] if note else messages), ConvergenceWarning)
@@ -101,7 +104,10 @@ def any_fired(checks):
 
 
 def first_of_chains(results):
-    """Of lists of the same checks, one for each chain: that of the first chain where one fired, or else the first."""
+    """The checks of the first chain in which any fired, or of the first chain if none did.
+
+    ``results`` is a list with the checks of each chain.
+    """
     return next((checks for checks in results if any_fired(checks)), results[0])
 
 
@@ -157,15 +163,16 @@ TOO_NARROW = CheckDefinition(
     limit=float(np.sqrt(NARROW)),
     at_least=True,
 )
-# The variance of changes of topics over the variance of the topics given the assignments, at most. Of nine samplers on
-# seven corpora, with 5 to 50 topics, it was 1.0 to 3.9 at default steps, and 3.6 to 27 at steps of SGRLD that were ten
-# to a hundred times as long. Steps by which topics keep their place fell below `NARROW`; the lowest at default steps
-# was 0.6.
+# The limit of the variance of changes of topics over the variance of topics given the assignments. For nine samplers
+# on seven corpora, with 5 to 50 topics, the ratio was 1.0 to 3.9 at default step sizes, and 3.6 to 27 at step sizes of
+# SGRLD that were ten to a hundred times larger. With steps too small to move the topics, it fell below `NARROW`; the
+# smallest ratio at default step sizes was 0.6.
 WIDE_TOPICS = 6.0
 TOO_WIDE = CheckDefinition(
     "spread_too_wide",
-    "the same; for topics and coefficients, standard deviation of the changes between draws; for targets with a known "
-    "distribution, root mean square distance from the exact mean over the exact standard deviation",
+    "as for ``spread_too_narrow``, but for topics and coefficients standard deviation of the changes between draws, "
+    "and for targets with a known distribution root mean square distance from the exact mean over the exact standard "
+    "deviation",
     'a smaller step size, ``"auto"``, a larger ``batch_size``, or ``control_variates=True``',
     limit=float(np.sqrt(WIDE)),
     allowed=f"at most {np.sqrt(WIDE):.2g} ({np.sqrt(WIDE_TOPICS):.2g} for topics, {np.sqrt(VERY_WIDE):.2g} for "
@@ -179,7 +186,7 @@ COLLAPSED = CheckDefinition(
     limit=0.3,
     at_least=True,
 )
-# Correct draws of skew posteriors stay within 3.6.
+# Correct draws of skewed posteriors stay within 3.6.
 FAR_FROM_MODE = CheckDefinition(
     "far_from_mode",
     "distance of the draws from the mode, and their standard deviation, in standard deviations of the normal "
@@ -197,17 +204,17 @@ TOO_FAST = CheckDefinition(
 )
 NEVER_MOVED = CheckDefinition(
     "directions_never_moved",
-    "number of chains on the sphere all of whose draws are alike",
+    "number of chains on the sphere whose draws are all equal",
     'a smaller step size, or ``"auto"``',
     limit=0,
 )
 
 # ------------------------------------------------------------------------------------------------------------ topics
 
-# In 360 fits of planted topics from random starts, the nearest two were closer than this in 26 of the 31 that were
-# worse than a default fit, by 2% in perplexity, without any other warning, and in 3 of 283 that were as good (one set
-# of data, two of whose planted topics are as close). The nearest of 10 to 150 topics of seven corpora were at 0.47 to
-# 0.73.
+# In 360 fits to planted topics from random starts, 31 had a perplexity 2% worse than that of a default fit and no other
+# warning. In 26 of these, the nearest two topics were closer than this limit. So were they in 3 of the 283 fits that
+# were as good as a default fit, all on one data set, in which two planted topics are as close. The nearest of 10 to 150
+# topics of seven corpora were at distances of 0.47 to 0.73.
 DUPLICATE_TOPICS = CheckDefinition(
     "duplicate_topics",
     'smallest Hellinger distance between two topics, after ``init="random"``',
@@ -233,8 +240,8 @@ CLIPPED_PREDICTOR = CheckDefinition(
     "smaller ``metadata_prior_scale`` and ``intercept_prior_scale``, or fewer topics",
     limit=0,
 )
-# Of 24 default fits to planted topics, from 40 documents of 8 words to 2,000 of 60, the error exceeded this limit in
-# two, whose priors moved by factors of 2 and 3; the median was 0.03.
+# In 24 default fits to planted topics, from 40 documents of 8 words to 2,000 documents of 60, the error exceeded this
+# limit twice. The priors of these two fits moved by factors of 2 and 3. The median error was 0.03.
 INTERCEPTS_NOT_CONVERGED = CheckDefinition(
     "intercepts_not_converged",
     "Monte Carlo standard error of the mean intercept, if its R-hat or effective sample size is beyond the limits of "
@@ -307,13 +314,13 @@ CHECKS = {each.name: each for each in list(globals().values()) if isinstance(eac
 
 
 def convergence_checks(diagnosis, remedy, moving=()):
-    """The check of whether chains agree with each other and over time; none where they are too short.
+    """The check that chains agree with each other and over time, in a list; empty if the chains are too short.
 
     Parameters
     ----------
     diagnosis : Diagnosis
     remedy : callable
-        Function of an `Unsettled` that says what to do.
+        Function that returns the remedy for an `Unsettled`, in words.
     moving : sequence of str
         As for `Diagnosis.unsettled`.
     """
@@ -327,7 +334,7 @@ def convergence_checks(diagnosis, remedy, moving=()):
 
 
 def unsettled_meaning(found):
-    """What an `Unsettled` says, after a colon; first what exceeds its limit."""
+    """An `Unsettled` in words, to follow a colon; the number beyond its limit comes first."""
     if not np.isfinite(found.r_hat):
         return f"{found.name} never moved."
     of = "" if found.slowest == found.name else f" of {found.slowest}"
@@ -344,20 +351,20 @@ def unsettled_meaning(found):
 
 
 def curvature_checks(ratios, remedies, name, limits=(NARROW, WIDE), given=None):
-    """Checks of a spread that should fit the curvature of the log density.
+    """Checks that the spread of draws agrees with the curvature of the log density.
 
     Parameters
     ----------
     ratios : ndarray of shape (D,), or None
-        Of a `Spread`.
+        Ratios of variances of a `Spread`. None: no check is made.
     remedies : dict of str to str
-        For the checks to make, of "narrow" and "wide".
+        Remedies by the checks to make, "narrow" and "wide".
     name : str or list of str
-        Of the draws, or of each entry.
+        Name of the array of draws, or of each entry.
     limits : pair of float or ndarray of shape (D,)
-        The smallest and the largest ratio that are right.
+        The smallest and the largest ratio that pass.
     given : ndarray of bool of shape (D,), default=None
-        Entries whose ratio is that of their conditional variance, given the entries before.
+        Entries whose ratio is mostly about their conditional variance, given the entries before.
     """
     if ratios is None or not np.all(np.isfinite(ratios)):
         return []
@@ -373,7 +380,8 @@ def curvature_checks(ratios, remedies, name, limits=(NARROW, WIDE), given=None):
         at = int(np.argmin(np.where(among, ratios, np.inf)) if kind == "narrow" else np.argmax(among * ratios))
         value, most = (np.sqrt(max(number, 0.0)) for number in (ratios[at], limit[at]))
         if not bad.any():
-            # An entry within standard errors of 1 has no limit, but may be within the usual one.
+            # An entry within a few standard errors of 1 has no finite limit; report the usual one if the value is
+            # within it.
             is_usual = value >= definition.limit if kind == "narrow" else value <= definition.limit
             found.append(definition.passed(value, definition.limit if is_usual else most))
             continue

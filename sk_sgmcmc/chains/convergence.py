@@ -1,4 +1,4 @@
-"""Statistics of the draws of a finished run: their convergence over time, and their spread; `checks` compares them."""
+"""Statistics of the convergence and the spread of the draws of a finished run, which `checks` compares with limits."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -10,51 +10,51 @@ from scipy import linalg, stats
 from ..metrics import effective_sample_size, mcse, split_r_hat
 
 R_HAT = 1.1
-FEW_DRAWS = 10  # effective draws, for each of up to four chains
-_FEW_SHARE = 12  # kept draws for each effective one, below which so few are no proof of slow chains
-_LEVEL = 1e-3  # probability that independent draws exceed the limit of R-hat
-MIN_KEPT = 20  # with fewer draws of a chain, nothing is checked
-MOST_ENTRIES = 20  # of an array of parameters, those with the largest plain R-hat
-_PIECES = 10  # of a chain, whose means show drifts and slow waves alike
-_BLOCK = 4_000_000  # numbers screened at once
-# What counts as a drift from one third of the kept draws to another: the change of the mean, and that change in
-# standard errors.
+FEW_DRAWS = 10  # minimum effective sample size, for each of up to four chains
+_FEW_SHARE = 12  # an effective sample size above a twelfth of the kept draws passes, however few draws there are
+_LEVEL = 1e-3  # probability that independent draws exceed a limit, over all quantities that are compared with it
+MIN_KEPT = 20  # with fewer draws of a chain, its convergence is not checked
+MOST_ENTRIES = 20  # entries of an array that the table contains: those with the largest plain R-hat
+_PIECES = 10  # parts of a chain whose means are compared for the plain R-hat
+_BLOCK = 4_000_000  # numbers converted to float64 at a time
+# Limits of the change of a mean between thirds of the kept draws: relative to its unit, and in standard errors.
 MOVE, ERRORS = 0.01, 3.0
-_MIN_THIRD = 4
-_LEAST_MORE, _MOST_MORE = 2.0, 20.0  # how many times as long a run is recommended
-# At least this many times, where the change to the last third is more than this share of the change before it. The
-# share is 0.6 where what is left to gain falls as 1 / steps.
+_MIN_THIRD = 4  # draws
+_LEAST_MORE, _MOST_MORE = 2.0, 20.0  # bounds of the factor by which a longer run is recommended
+# The factor is at least the first number if the change to the last third exceeds the second number times the change
+# before it. This ratio is 0.6 where the distance to the limit falls as 1 / steps.
 _AT_FULL_PACE, _PACE = 10.0, 0.8
-# Bounds of a variance over that implied by the curvature: half and 1.4 times the standard deviation.
+# Limits of a variance over the one that the curvature implies: standard deviations of half and 1.4 times.
 NARROW, WIDE = 0.25, 2.0
-FAST = 1.5  # times its mean, of the square of a velocity
-_PROBES = 100  # gradients on all rows to compare the spread with, fewer if rows are many
+FAST = 1.5  # limit of the mean square of a velocity over its exact value
+_PROBES = 100  # number of gradients on all rows for the check of the spread; fewer if there are many rows
 _MIN_PROBES = 20
-_MOST_WHITENED = 200  # entries; of more, each is checked by itself
-_PER_ENTRY = 10  # effective draws, from which a covariance is known well enough
-_MOST_SERIES = 2000  # draws in all from which effective sample sizes are estimated
-_DETERMINED = 0.5  # share of a variance that the entries before leave, below which a message says so
-_WALL = 5.0  # change of a log density, within a standard deviation beyond the outermost draws, where it ends in a wall
-CELLS = 5e8  # rows times entries that all of these gradients may read
-# Of chains that have not settled: twice the standard deviation, which the waves of slow chains do not reach, and
-# standard errors of pieces of chains by which they must exceed it.
+_MOST_WHITENED = 200  # with more entries, the draws are not whitened, and each entry is checked by itself
+_PER_ENTRY = 10  # effective draws for each entry that the covariance matrix for whitening requires
+_MOST_SERIES = 2000  # draws, over all chains, from which effective sample sizes are estimated
+_DETERMINED = 0.5  # share of its variance that an entry has given the entries before; below it, messages say so
+# A density has a wall if its log falls by more than this within a standard deviation beyond the outermost draws.
+_WALL = 5.0
+CELLS = 5e8  # rows times entries that the gradients of the check may read
+# For chains that have not converged: a ratio of variances that slow chains alone do not reach (twice the standard
+# deviation), and the number of standard errors by which the ratio must exceed it.
 VERY_WIDE, _SURE = 4.0, 2.0
 
 
 @dataclass(frozen=True)
 class Unsettled:
-    """Chains that do not agree with each other or over time.
+    """The quantities whose draws agree least between chains or over time, if they are beyond the limits.
 
     Parameters
     ----------
     name : str
-        The quantity with the largest R-hat.
+        The quantity whose R-hat exceeds its limit most.
     r_hat, limit : float
-        Its R-hat, and the largest one that independent draws have.
+        Its R-hat and its limit.
     slowest : str
-        The quantity with the fewest effective draws, for what it needs.
+        The quantity with the smallest effective sample size relative to its minimum.
     ess, least : float
-        How many it has, and how many it needs.
+        Its effective sample size and its minimum.
     """
 
     name: str
@@ -67,16 +67,16 @@ class Unsettled:
 
 @dataclass(frozen=True)
 class Drift:
-    """How far the mean of a quantity moves during a run.
+    """The change of the mean of a quantity during a run.
 
     Parameters
     ----------
     change, error : float
-        Between the two most different thirds of the kept draws, and its standard error.
+        Largest difference between the means of thirds of the kept draws, and its standard error.
     limit : float
         The larger of `MOVE` and `ERRORS` standard errors.
     factor : float
-        How many times as long a run would probably be enough.
+        Factor by which a longer run would probably suffice.
     """
 
     change: float
@@ -91,22 +91,22 @@ class Drift:
 
 
 class Diagnosis:
-    """How far the draws of some quantities have converged.
+    """Convergence statistics of the draws of some quantities.
 
     Parameters
     ----------
     monitored : dict of str to ndarray of shape (n_chains, n_kept, ...)
-        Quantities that cannot switch labels. Of the entries of a larger array, the table holds `MOST_ENTRIES`: those
-        whose means over tenths of a chain differ most for their spread.
+        Quantities that cannot switch labels. The table contains at most `MOST_ENTRIES` entries of an array: those whose
+        means over tenths of chains differ most, relative to their spread within tenths.
     in_time : bool
-        Whether draws follow one another in time. Particles do not, and have no R-hat.
+        Whether the draws of a chain follow one another in time. Particles do not, and have no R-hat.
 
     Attributes
     ----------
     names : list of str
-        Of the arrays.
+        Names of the arrays.
     columns : dict of str to ndarray
-        The table: ``quantity``, ``mean``, ``r_hat``, ``ess``, ``mcse``.
+        The table, with the columns ``quantity``, ``mean``, ``r_hat``, ``ess`` and ``mcse``.
     """
 
     def __init__(self, monitored, in_time=True):
@@ -135,9 +135,9 @@ class Diagnosis:
         }
 
     def unsettled(self, moving=()):
-        """An `Unsettled` if R-hat of a quantity is too large, or its effective draws too few; else None.
+        """An `Unsettled` if the R-hat of a quantity is too large or its effective sample size too small; else None.
 
-        A quantity named in ``moving`` that has never moved is unsettled too; so is any, if none has moved.
+        It also reports an array named in ``moving`` whose draws are all equal, and any array if no array has changed.
         """
         names, r_hat, ess = (self.columns[name] for name in ("quantity", "r_hat", "ess"))
         if not self._in_time or all(draws.shape[1] < MIN_KEPT for draws in self._draws):
@@ -155,12 +155,12 @@ class Diagnosis:
         return Unsettled(names[worst], r_hat[worst], self._limits[worst], *of_slowest)
 
     def _excess(self):
-        """R-hat of each quantity less its limit, minus infinity where it is not known."""
+        """R-hat minus its limit for each quantity; minus infinity where R-hat is NaN."""
         r_hat = self.columns["r_hat"]
         return np.where(np.isnan(r_hat), -np.inf, r_hat - self._limits)
 
     def worst_r_hat(self):
-        """The R-hat that exceeds its limit most, or comes closest to it, and this limit; None if none is known."""
+        """The R-hat that exceeds its limit most, or comes closest to it, and the limit; None if all R-hats are NaN."""
         excess = self._excess()
         if not np.isfinite(excess).any():
             return None
@@ -170,8 +170,8 @@ class Diagnosis:
     def drift(self, name, unit=1.0):
         """The `Drift` of the mean of a quantity over thirds of the kept draws; None if there are too few draws.
 
-        The move is measured in ``unit``, or relative to the size of the mean if that is None. R-hat does not suit a
-        quantity that approaches its limit for ever, by ever smaller steps.
+        The change is measured in ``unit``, or relative to the mean absolute value if that is None. R-hat does not suit
+        a quantity that approaches its limit more and more slowly.
         """
         names = list(self.columns["quantity"])
         if not self._in_time or name not in names:
@@ -182,22 +182,25 @@ class Diagnosis:
             return None
         draws = draws / size
         means = draws[-3 * n :].reshape(3, n).mean(axis=1)
-        # What is left beside a smooth trend: noise, and how long it lasts.
+        # The residuals of a quadratic trend give the variance of the noise and its autocorrelation at lag 1.
         t = np.linspace(-1.0, 1.0, draws.size)
         noise = draws - np.polynomial.polynomial.polyval(t, np.polynomial.polynomial.polyfit(t, draws, 2))
         square = max((noise**2).sum(), 1e-300)
-        correlation = (noise[1:] * noise[:-1]).sum() / square + 3.0 / draws.size  # the trend has taken about as much
+        correlation = (noise[1:] * noise[:-1]).sum() / square + 3.0 / draws.size  # the fitted trend lowers it
         correlation = np.clip(correlation, 0.0, 0.9)
         error = np.sqrt(2.0 / n * square / (draws.size - 3) * (1.0 + correlation) / (1.0 - correlation))
         change = float(np.ptp(means))
-        # What is left to go, and so what is gained between two thirds, falls as one over the length of the run.
+        # The distance to the limit, and so the change between thirds, is inversely proportional to the run's length.
         factor = max(change / MOVE, _AT_FULL_PACE if means[2] - means[1] > _PACE * (means[1] - means[0]) > 0 else 0.0)
         factor = float(np.clip(factor, _LEAST_MORE, _MOST_MORE))
         return Drift(change, float(error), float(max(MOVE, ERRORS * error)), factor)
 
 
 def r_hat_limit(n_chains, n_kept, n_quantities):
-    """The largest R-hat that independent draws of so many quantities have, but at least `R_HAT`."""
+    """The limit of R-hat: at least `R_HAT`, and large enough for independent draws of ``n_quantities``.
+
+    At most a share of `_LEVEL` of runs with independent draws exceeds it for any of the quantities.
+    """
     n_pieces, n = 2 * n_chains, n_kept // 2
     if n < 2:
         return np.inf
@@ -206,7 +209,7 @@ def r_hat_limit(n_chains, n_kept, n_quantities):
 
 
 def _shown(values):
-    """Indices of the entries of an array (n_chains, n_kept, ...) that the table holds."""
+    """Indices of the entries of an array (n_chains, n_kept, ...) that the table contains."""
     shape = values.shape[2:]
     n_entries = int(np.prod(shape))
     if n_entries <= MOST_ENTRIES:
@@ -216,7 +219,7 @@ def _shown(values):
 
 
 def _plain_r_hat(values):
-    """Variance between over that within pieces of chains, (n_entries,): a quick look at many entries."""
+    """Variance between parts of chains over the variance within them, (n_entries,), to screen many entries quickly."""
     n_chains, n_kept, n_entries = values.shape
     n_pieces = max(1, min(_PIECES, n_kept // 4))
     n = n_kept // n_pieces
@@ -241,17 +244,18 @@ def rounded_up(n):
 
 
 def limits_of_spread(n_effective, n_entries):
-    """The smallest and the largest ratio of variances that are no reason to warn, for each entry.
+    """The smallest and the largest ratio of variances that lead to no warning, for each entry.
 
-    They are `NARROW` and `WIDE`, or further from 1 where chance alone reaches them: a ratio from ``n_effective``
-    independent normal draws is a chi-squared number over its degrees of freedom. Of right draws, a share of `_LEVEL`
-    of all runs crosses either limit at one of ``n_entries``.
+    They are `NARROW` and `WIDE`, or further from 1 where chance alone could exceed these: a ratio from ``n_effective``
+    independent normal draws is a chi-squared number over its degrees of freedom. With correct draws, each limit is
+    exceeded at any of ``n_entries`` entries in a share of at most `_LEVEL` of all runs.
 
     Parameters
     ----------
     n_effective : ndarray of shape (n,)
-        Positive.
+        Effective numbers of independent normal draws, positive.
     n_entries : int
+        Number of entries that are compared.
 
     Returns
     -------
@@ -263,24 +267,25 @@ def limits_of_spread(n_effective, n_entries):
 
 
 class Spread(NamedTuple):
-    """The spread of draws on flat space compared with the curvature; None where draws are too few.
+    """Spread of draws on Euclidean space compared with the curvature; attributes are None if there are too few draws.
 
     Parameters
     ----------
     ratios : ndarray of shape (D,)
-        Variance of draws over that implied by the curvature of the log density, for each entry: 1 at convergence, and 1
-        where the density ends at a bound or in walls about a plateau, and says nothing of narrow draws.
+        Variance of draws over the variance that the curvature of the log density implies, for each entry: about 1 at
+        convergence. Small ratios are set to 1 where the density ends at a bound, or is a plateau between walls, since
+        they do not show narrow draws there.
     of_changes : ndarray of shape (D,)
-        The same from differences of draws, which neither a drift nor chains that lie apart enlarge; 1 unless it is
-        clearly above `VERY_WIDE`.
+        The same ratios from differences of successive draws, which neither a drift nor chains in different places
+        enlarge; 1 unless a ratio is clearly above `VERY_WIDE`.
     log_density : ndarray of shape (n_chains, n_probes)
-        At the draws that were used, evenly spaced.
+        Log density at the evenly spaced draws at which gradients were computed.
     bounded : tuple of int
-        Entries with small ratios beyond whose draws the log density is not finite.
+        Entries with small ratios, where the log density is not finite just beyond the outermost draws.
     n_effective : ndarray of shape (D,)
-        Independent normal draws from which a ratio would be as precise.
+        Number of independent normal draws from which the ratio would be as precise.
     given : ndarray of bool of shape (D,)
-        Entries whose ratio is that of their conditional variance, given the entries before.
+        Entries whose ratio is mostly about their conditional variance, given the entries before.
     error : ndarray of shape (D,)
         Standard errors of the ratios.
     """
@@ -295,7 +300,7 @@ class Spread(NamedTuple):
 
     @property
     def limits(self):
-        """The smallest and the largest ratio that are no reason to warn, for each entry."""
+        """The smallest and the largest ratio that lead to no warning, for each entry."""
         if self.ratios is None:
             return NARROW, WIDE
         narrow, wide = limits_of_spread(self.n_effective, self.ratios.size)
@@ -304,32 +309,34 @@ class Spread(NamedTuple):
 
 
 def spread_of(gradient, draws, temperature=1.0, cells=CELLS):
-    r"""The `Spread` of draws on flat space.
+    r"""The `Spread` of draws on Euclidean space.
 
-    For any density :math:`p^{1/T}` on flat space that decays, integration by parts gives
+    For any density :math:`p^{1/T}` on Euclidean space that decays, integration by parts gives
     :math:`E[-a^\top(\theta - c) \, b^\top \nabla \log p(\theta)] = T a^\top b` for all vectors and every constant
-    :math:`c`. For a normal density with precision :math:`P` and draws with covariance :math:`S` the left side is
+    :math:`c`. For a normal density with precision :math:`P` and draws with covariance :math:`S`, the left side is
     :math:`a^\top S P b`. Chains that have hardly moved have ratios near 0. The noise of minibatches and long steps lead
     to ratios above 1.
 
     With :math:`a = b = e_i`, the mean over n independent draws has the variance
-    :math:`(1 + 1 / (1 - R_i^2)) / n`, where :math:`R_i` is the correlation of an entry with all others: of correlated
-    entries it says nothing. We take coordinates in which the draws are uncorrelated instead, :math:`w = L^{-1}(\theta -
-    c)` with :math:`L L^\top = S`, where :math:`R_i = 0` and the variance is :math:`2 / n`: a ratio is a chi-squared
-    number with n degrees of freedom, over n. The Cholesky factor of the entries in their order keeps their names:
-    :math:`w_i` is the part of entry i that the entries before do not predict, and its ratio is that of its conditional
-    variance. The directions of all :math:`w_i` together are a basis, so no direction is left out.
+    :math:`(1 + 1 / (1 - R_i^2)) / n`, where :math:`R_i` is the correlation of an entry with all others. For strongly
+    correlated entries, the mean is therefore too imprecise to be useful. We use coordinates in which the draws are
+    uncorrelated instead, :math:`w = L^{-1}(\theta - c)` with :math:`L L^\top = S`. There :math:`R_i = 0`, the variance
+    is :math:`2 / n`, and a ratio is a chi-squared number with n degrees of freedom, divided by n. With the Cholesky
+    factor, each coordinate still belongs to an entry: :math:`w_i` is the part of entry i that the entries before do not
+    predict, and its ratio is about the conditional variance of the entry. All :math:`w_i` together form a basis, so no
+    direction is left out.
 
-    Draws of a chain depend on each other and need not be normal. The number of independent normal draws that would be
-    as precise is
+    Draws of a chain depend on each other and need not be normal. The number of independent normal draws that would give
+    a ratio of the same precision is
 
     .. math:: n_i = \frac{2}{v_i} \min(n, \mathrm{ESS}(w_i), \mathrm{ESS}(w_i^2)),
 
-    where :math:`v_i` is the variance of the products, over the square of their mean where that is above 1, and at least
-    2. `limits_of_spread` turns it into limits, and no ratio is wrong that is within `ERRORS` standard errors of 1: few
-    effective draws never lead to a warning on their own. The covariance :math:`S` is that of the draws themselves,
-    which adds at most D / ESS to a ratio; with fewer than `_PER_ENTRY` effective draws for each entry, or more than
-    `_MOST_WHITENED` entries, we keep the entries as they are, whose larger variance :math:`v_i` includes.
+    where :math:`v_i` is the variance of the products, divided by the square of their mean where that is above 1, and at
+    least 2. `limits_of_spread` computes limits from :math:`n_i`. Ratios within `ERRORS` standard errors of 1 always
+    pass, so that few effective draws never lead to a warning on their own. :math:`S` is estimated from the draws
+    themselves, which adds at most D / ESS to a ratio. With fewer than `_PER_ENTRY` effective draws for each entry, or
+    more than `_MOST_WHITENED` entries, we use the entries themselves; :math:`v_i` then accounts for their larger
+    variance.
 
     Parameters
     ----------
@@ -338,7 +345,7 @@ def spread_of(gradient, draws, temperature=1.0, cells=CELLS):
     draws : ndarray of shape (n_chains, n_kept, D)
     temperature : float
     cells : float
-        Rows times entries that all gradients together may read, but for the fewest draws.
+        Rows times entries that all gradients together may read, except that at least `_MIN_PROBES` are computed.
     """
     n_chains, n_kept, D = draws.shape
     if n_chains * n_kept < MIN_KEPT:
@@ -349,7 +356,7 @@ def spread_of(gradient, draws, temperature=1.0, cells=CELLS):
     values, slopes = zip(*(gradient(theta) for theta in chosen.reshape(-1, D)), strict=True)
     values, slopes = np.reshape(values, chosen.shape[:2]), np.reshape(slopes, chosen.shape)
     axes = _Axes(draws, at)
-    with np.errstate(invalid="ignore", over="ignore"):  # where gradients are not finite, nothing is checked
+    with np.errstate(invalid="ignore", over="ignore"):  # gradients may not be finite; such ratios are not checked
         pull = axes.along(slopes)
         products = -axes.of(chosen) * pull / temperature
         ratios = products.mean(axis=(0, 1))
@@ -371,20 +378,20 @@ def spread_of(gradient, draws, temperature=1.0, cells=CELLS):
 
 
 class _Axes:
-    """Coordinates in which draws have unit variances, and are uncorrelated if there are enough of them.
+    """Coordinates in which draws have unit variances, and are uncorrelated if there are enough draws.
 
     Parameters
     ----------
     draws : ndarray of shape (n_chains, n_kept, D)
     at : ndarray of int
-        Draws of each chain at which gradients are known.
+        Indices of the draws of each chain at which gradients are computed.
 
     Attributes
     ----------
     n_effective : ndarray of shape (D,)
-        Effective draws, the fewer of those of a coordinate and of its square.
+        The smaller of the effective sample sizes of a coordinate and of its square.
     given : ndarray of bool of shape (D,)
-        Coordinates that are mostly determined by those before.
+        Whether the entries before determine most of the variance of an entry, so that its coordinate is about the rest.
     """
 
     def __init__(self, draws, at):
@@ -393,7 +400,7 @@ class _Axes:
         units = draws.std(axis=(0, 1), dtype=np.float64)
         self._units, self._root = np.where(units > 0.0, units, 1.0), None
         some = draws[:, evenly(draws.shape[1], max(_MOST_SERIES // draws.shape[0], at.size))]
-        some = some[..., evenly(D, _MOST_WHITENED)]  # entries that stand for all others
+        some = some[..., evenly(D, _MOST_WHITENED)]  # if there are more, these represent all
         few = self._fewest(some)
         self.given = np.zeros(D, dtype=bool)
         if D <= _MOST_WHITENED and few.min() >= _PER_ENTRY * D:
@@ -405,8 +412,11 @@ class _Axes:
 
     @staticmethod
     def _fewest(values):
-        """Effective draws of values and of their squares, all of them where nothing moves."""
-        if values.shape[1] < MIN_KEPT:  # too few of a chain to see how they depend on each other
+        """The smaller of the effective sample sizes of values and of their squares, (D,).
+
+        It is the number of draws where values are constant.
+        """
+        if values.shape[1] < MIN_KEPT:  # too few draws of a chain to estimate autocorrelations
             return np.full(values.shape[2], float(values.shape[0] * values.shape[1]))
         values = values - values.mean(axis=(0, 1))
         both = [effective_sample_size(each, kind="mean") for each in (values, values**2)]
@@ -426,7 +436,7 @@ class _Axes:
         return scaled if self._root is None else scaled @ self._root
 
     def direction(self, i):
-        """By how much theta moves, (D,), if a coordinate grows by 1."""
+        """The change of theta, (D,), when coordinate ``i`` increases by 1."""
         if self._root is None:
             return np.where(np.arange(self._units.size) == i, self._units, 0.0)
         return self._root[:, i] * self._units
@@ -444,10 +454,10 @@ def _root_of(values):
 
 
 def _bends(draws, chosen, slopes, at):
-    """Products of second differences of draws and of slopes, of mean 1 if draws are independent: (n_chains, n, D).
+    """Products of second differences of draws and of gradients, (n_chains, n, D), with mean 1 for independent draws.
 
-    Second differences of independent draws have six times the variance. As in `spread_of`, they are taken in
-    coordinates in which they are uncorrelated.
+    They are divided by 6, since second differences of independent draws have six times the variance. As in
+    `spread_of`, coordinates are used in which the differences are uncorrelated.
     """
     D = draws.shape[2]
     bends, pulls = np.diff(chosen, 2, axis=1), -np.diff(slopes, 2, axis=1)
@@ -466,7 +476,7 @@ def _bends(draws, chosen, slopes, at):
 
 
 def _beyond(gradient, axes, points, values, i):
-    """By how much a log density rises within a standard deviation below and above the outermost values of an entry."""
+    """Changes of the log density from the two outermost points of coordinate ``i`` to a standard deviation beyond."""
     along, rises = axes.of(points)[:, i], []
     step = along.std() * axes.direction(i)
     for at, away in ((along.argmin(), -step), (along.argmax(), step)):
@@ -475,7 +485,7 @@ def _beyond(gradient, axes, points, values, i):
 
 
 def clearly_above(limit, ratios):
-    """Means of ratios of single draws, (n_chains, n, D), where they exceed a limit beyond chance, and elsewhere 1."""
+    """Means (D,) of ratios of single draws (n_chains, n, D), where a mean is clearly above ``limit``; elsewhere 1."""
     n_chains, n = ratios.shape[:2]
     n_pieces = max(1, min(_PIECES, n // 4))
     if n_chains * n < MIN_KEPT or n_chains * n_pieces < 2:

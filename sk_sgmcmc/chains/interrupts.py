@@ -1,4 +1,4 @@
-"""Ctrl-C: when it becomes a request to stop between two steps, and when it is ignored."""
+"""Handling of Ctrl-C: as a request to stop between two steps, or ignored in worker processes."""
 
 import itertools
 import os
@@ -7,34 +7,34 @@ import threading
 import time
 from contextlib import contextmanager
 
-# How long a worker ignores Ctrl-C after a piece: until its chain is back and the next piece has arrived.
+# How long a worker ignores Ctrl-C after a piece: long enough for its chain to return and the next piece to arrive.
 _IGNORE_SECONDS = 60.0
 
 
 class Stop:
-    """Whether Ctrl-C was pressed, and how often.
+    """A flag that is set when Ctrl-C is pressed, and counts how often.
 
-    A handler of signals may interrupt itself, so nothing here waits for a lock: `threading.Event.set`, interrupted by
-    another `~threading.Event.set` of the same thread, waits for ever.
+    A signal handler may interrupt itself, so no method may wait for a lock. `threading.Event.set` would wait for ever
+    if another `~threading.Event.set` of the same thread interrupted it.
 
     Attributes
     ----------
     pressed_again : bool
         Whether Ctrl-C was pressed a second time, which interrupts at once.
     when_set : callable
-        Called in the signal handler.
+        Function without arguments that the signal handler calls.
     shielded : bool
-        Whether the second interrupt is left to whoever set this, to raise it: an interrupt while a pool starts or ends
-        can leave a lock held for ever. A third one interrupts at once.
+        Whether the second Ctrl-C only sets ``pressed_again``, and the code that set ``shielded`` raises the interrupt
+        later. An interrupt while a pool starts or ends may leave a lock held for ever. A third one interrupts at once.
     """
 
     def __init__(self):
         self.pressed_again = self.shielded = self._is_set = False
         self.when_set = lambda: None
-        self._earlier = itertools.count()  # whose next number is one instruction, unlike an addition
+        self._earlier = itertools.count()  # `next` cannot be interrupted halfway, unlike an addition
 
     def press(self):
-        """Set it; returns how often it was pressed before."""
+        """Set the flag; returns how often it was set before."""
         earlier = next(self._earlier)
         self._is_set = True
         if earlier:
@@ -46,7 +46,7 @@ class Stop:
         return self._is_set
 
     def wait(self, seconds):
-        """Wait until it is pressed, for so many seconds at most; returns whether it is."""
+        """Wait for Ctrl-C for at most ``seconds``; returns whether it was pressed."""
         until = time.monotonic() + seconds
         while not self._is_set and time.monotonic() < until:
             time.sleep(0.01)
@@ -55,7 +55,7 @@ class Stop:
 
 @contextmanager
 def deferred_interrupt():
-    """Turn Ctrl-C into an event, so that chains stop between two steps.
+    """Context in which Ctrl-C sets a flag, so that chains stop between two steps.
 
     Does nothing outside the main thread, or if SIGINT is ignored (a job in the background) or handled by something
     other than Python.
@@ -63,7 +63,7 @@ def deferred_interrupt():
     Yields
     ------
     Stop
-        Set once Ctrl-C was pressed. Pressing it again interrupts at once, as always.
+        Set when Ctrl-C is pressed. Pressing it again interrupts at once, unless ``shielded`` is set.
     """
     stop, owner = Stop(), os.getpid()
     if threading.current_thread() is not threading.main_thread():
@@ -75,7 +75,7 @@ def deferred_interrupt():
         return
 
     def request(signum, frame):
-        if os.getpid() != owner:  # a forked worker: the parent decides
+        if os.getpid() != owner:  # in a forked worker, which leaves Ctrl-C to its parent
             return
         if stop.press() > (1 if stop.shielded else 0):
             signal.signal(signal.SIGINT, before)
@@ -107,8 +107,8 @@ class _Ignore:
 def ignoring_interrupts():
     """Keep a worker process alive when a terminal sends Ctrl-C to the whole process group.
 
-    It ignores Ctrl-C for a while afterwards: dying while it returns its chain would break the pool. Then the previous
-    handler acts again, since the worker may receive other work.
+    The worker ignores Ctrl-C within the context and for a while afterwards, since its death while it returns a chain
+    would break the pool. Then the previous handler is restored, since the worker may receive other work.
     """
     handler = None
     if threading.current_thread() is threading.main_thread():

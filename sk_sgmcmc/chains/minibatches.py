@@ -1,7 +1,8 @@
-"""Which rows the next minibatches hold.
+"""The choice of rows of minibatches.
 
-An *order* cuts the rows of one epoch into minibatches: a function of (n_rows, n_batch, new_rng) that returns them in
-turn. ``new_rng()`` makes the epoch's generator, which costs as much as several small steps.
+An *order* is a function of (n_rows, n_batch, new_rng) that returns the minibatches of one epoch, as a sequence.
+``new_rng()`` makes the generator of the epoch; orders that need no random numbers do not call it, since a new generator
+takes as long as several small steps.
 """
 
 import numpy as np
@@ -10,15 +11,15 @@ _AHEAD = 1024  # minibatches whose order one call of `blocks` draws
 
 
 class Minibatches:
-    """Reads rows by minibatches, in a new order in each epoch.
+    """The sequence of minibatches of a chain, with a new order in each epoch.
 
-    Each epoch has a stream of random numbers of its own, so how far ahead one reads changes no draw of the chain. The
-    length is how many minibatches of the epoch are left.
+    Each epoch has a random generator of its own, so that drawing minibatches in advance does not change the draws of
+    the chain. The length is the number of minibatches left in the epoch.
 
     Parameters
     ----------
     seed : SeedSequence
-        The chain's.
+        Seed of the chain.
     """
 
     def __init__(self, seed):
@@ -30,7 +31,7 @@ class Minibatches:
         return len(self.left)
 
     def forget(self):
-        """Drop the rest of the epoch, since other rows follow."""
+        """Drop the rest of the epoch, because the rows have changed."""
         self.left = []
 
     def _next_epoch(self, n_rows, n_batch, order):
@@ -39,14 +40,14 @@ class Minibatches:
         return order(n_rows, n_batch, lambda: np.random.default_rng(seed))
 
     def next(self, n_rows, n_batch, order):
-        """Rows of the next minibatch, ascending unless the order says otherwise."""
+        """The next minibatch, an item of what ``order`` returns: usually row numbers in ascending order."""
         if not len(self.left):
             self.left = self._next_epoch(n_rows, n_batch, order)
         batch, self.left = self.left[0], self.left[1:]
         return batch
 
     def ahead(self, n, n_rows, n_batch, order):
-        """The next ``n`` minibatches, those of later epochs included, (n, ...); for an order that returns an array."""
+        """The next ``n`` minibatches, an array (n, ...), also across epochs; for orders that return an array."""
         parts = [self.left] if len(self.left) else []
         while sum(map(len, parts)) < n:
             parts.append(self._next_epoch(n_rows, n_batch, order))
@@ -56,7 +57,7 @@ class Minibatches:
 
 
 def whole(n_rows, n_batch, new_rng):
-    """Rows drawn at random, in minibatches of equal size; different ones are left out of each epoch."""
+    """Rows in random order, in minibatches of equal size; each epoch leaves out a different random remainder."""
     if n_batch >= n_rows:
         return np.arange(n_rows)[None]
     n_blocks = n_rows // n_batch
@@ -64,7 +65,7 @@ def whole(n_rows, n_batch, new_rng):
 
 
 def independent(n_rows, n_batch, new_rng):
-    """Different rows drawn at random in each minibatch, whichever were read before."""
+    """Rows drawn at random without replacement within a minibatch, independently between minibatches."""
     if n_batch >= n_rows:
         return np.arange(n_rows)[None]
     rng = new_rng()
@@ -72,16 +73,16 @@ def independent(n_rows, n_batch, new_rng):
 
 
 def every_row(n_rows, n_batch, new_rng):
-    """Rows drawn at random, each once in an epoch, in minibatches of nearly equal size."""
+    """Rows in random order, each once in an epoch, in minibatches of nearly equal size."""
     if n_batch >= n_rows:
         return [np.arange(n_rows)]
     return [np.sort(rows) for rows in np.array_split(new_rng().permutation(n_rows), -(-n_rows // n_batch))]
 
 
 def adjacent(n_rows, n_batch, new_rng):
-    """Every row once, in blocks of adjacent rows, which are read faster; the blocks come in random order.
+    """Every row once in an epoch, in minibatches of adjacent rows, which are read faster; these come in random order.
 
-    The first row follows the last, and blocks begin anywhere on this circle.
+    The first row counts as the successor of the last, and the minibatches begin at a random place on this circle.
     """
     rng = new_rng()
     circle = (rng.integers(n_rows) + np.arange(n_rows)) % n_rows
@@ -90,10 +91,10 @@ def adjacent(n_rows, n_batch, new_rng):
 
 
 def blocks(n_rows, n_batch, new_rng):
-    """Where blocks begin in a shuffled copy of the rows; a block that passes the end goes on at the beginning.
+    """First rows of minibatches of adjacent rows, in a shuffled copy of the data that is read as a circle.
 
-    The order of the blocks, and their offset, are drawn again for each epoch. One call draws those of as many epochs as
-    make about a thousand minibatches, so that few generators are made.
+    Each epoch draws a new order and a new offset of the minibatches. One call returns about a thousand minibatches, of
+    one or several epochs, so that few generators are made.
     """
     if n_batch >= n_rows:
         return np.zeros(_AHEAD, dtype=np.int64)
@@ -101,6 +102,6 @@ def blocks(n_rows, n_batch, new_rng):
     n_epochs = -(-_AHEAD // n_blocks)
     rng = new_rng()
     block = rng.permuted(np.tile(np.arange(n_blocks), (n_epochs, 1)), axis=1)
-    # The offset runs over the whole circle of rows, so that all rows are equally likely.
+    # The offset is uniform on the whole circle of rows, so that all rows are equally likely.
     offset = rng.integers(n_rows, size=(n_epochs, 1))
     return ((offset + block * n_batch) % n_rows).ravel()

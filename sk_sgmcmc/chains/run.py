@@ -1,4 +1,4 @@
-"""Several chains side by side, in threads or other processes, with a progress bar, callbacks and Ctrl-C."""
+"""Runs of several chains in threads or processes, with a progress bar, callbacks and Ctrl-C."""
 
 import time
 from concurrent.futures import BrokenExecutor
@@ -32,7 +32,7 @@ class _Silent:
 
 
 class _Lines(_Silent):
-    """Progress without tqdm: a line at each tenth of the steps, with the time left."""
+    """Progress without tqdm: prints a line at each tenth of the steps, with the time left."""
 
     def __init__(self, total, initial):
         self.total, self.n, self.tenth = total, initial, 10 * initial // max(1, total)
@@ -54,7 +54,10 @@ class _Lines(_Silent):
 
 
 def progress_bar(verbose, total, initial):
-    """A bar of ``total`` steps, ``initial`` of them made: tqdm if installed, nothing unless ``verbose``."""
+    """A progress bar of ``total`` steps, ``initial`` of which are made; it shows nothing unless ``verbose``.
+
+    Without tqdm, it prints lines.
+    """
     if not verbose:
         bar = _Silent()
         bar.n = initial
@@ -67,11 +70,12 @@ def progress_bar(verbose, total, initial):
 
 
 PIECE_SECONDS = 0.5
-# In other processes: the first piece, which starts them; bounds of later ones; the share of time for sending.
+# For chains in other processes: length of the first piece, which includes their start; bounds of the length of later
+# pieces; share of the time that may be spent on sending chains.
 FIRST_AWAY_SECONDS = 0.5
 AWAY_SECONDS = 1.0, 10.0
 AWAY_SHARE = 0.05
-# How long after Ctrl-C and the end of a piece a worker may take to return.
+# How long a worker may take to return after Ctrl-C, beyond the length of a piece.
 PATIENCE_SECONDS = 5.0
 
 
@@ -85,15 +89,16 @@ def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), view=Non
     n_iter : int
         Last step.
     n_jobs : int or None
-        Chains at a time, in threads unless `joblib.parallel_config` chooses otherwise. Draws do not depend on it.
+        Number of chains that run at a time, in threads unless `joblib.parallel_config` chooses otherwise. Draws do not
+        depend on it.
     verbose : int
-        1 shows a progress bar (by tqdm if it is installed).
+        Set to 1 for a progress bar.
     callbacks : sequence of callbacks
         See `sk_sgmcmc.callbacks`.
     view : callable, optional
         Function from the chains to the estimator that callbacks receive.
     stop : Stop, optional
-        From `deferred_interrupt`, if the caller handles Ctrl-C; otherwise it is handled here, with a warning.
+        From `deferred_interrupt`, if the caller handles Ctrl-C. None: Ctrl-C is handled here, with a warning.
 
     Returns
     -------
@@ -106,7 +111,7 @@ def run_chains(chains, n_iter, *, n_jobs=None, verbose=0, callbacks=(), view=Non
             chains = _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, view, stop)
         if stop.is_set():
             step = min(chain.step for chain in chains)
-            warn_user(f"Interrupted after {step} of {n_iter} steps; what is returned holds the draws made so far.")
+            warn_user(f"Interrupted after {step} of {n_iter} steps; the result contains the draws made so far.")
         return chains, stop.is_set()
     return _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, view, stop), stop.is_set()
 
@@ -146,7 +151,7 @@ def _run_pieces(chains, n_iter, n_jobs, verbose, callbacks, view, stop):
 
 
 class _OtherProcesses:
-    """Runs chains in other processes, piece by piece; copies return in between.
+    """Runs chains in other processes, piece by piece; after each piece, copies of the chains return.
 
     A piece is long enough that sending chains takes a small share of the time, and short enough that Ctrl-C,
     checkpoints and progress are not delayed for long.
@@ -162,8 +167,9 @@ class _OtherProcesses:
         self.seconds, self.sending = FIRST_AWAY_SECONDS, None
 
     def run(self, chains, until):
-        """Chains after one more piece; the given ones if Ctrl-C lost it."""
-        # A worker interrupted before it ignores Ctrl-C may never return from its task.
+        """Chains after one more piece, or the chains passed if Ctrl-C destroyed the piece."""
+        # A worker that Ctrl-C interrupts before it ignores Ctrl-C may never return from its task, so `_hurry` sets a
+        # timeout.
         self.pool.timeout = None
         self.stop.when_set = self._hurry
         turns = -(-len(chains) // self.pool.n_jobs)
@@ -181,7 +187,8 @@ class _OtherProcesses:
                 "the top level of a module."
             ) from error
         except (KeyboardInterrupt, BrokenExecutor, PoolTimeoutError):
-            # Ctrl-C reached a worker between two pieces, perhaps before it reached us. The last copies are intact.
+            # Ctrl-C reached a worker between two pieces, perhaps before it reached this process. The chains are as they
+            # were before the piece.
             if not self.stop.wait(1.0):
                 raise
             return chains
@@ -193,11 +200,14 @@ class _OtherProcesses:
         return [_rebind(back.chain, chain.data) for chain, (back, _) in zip(chains, results, strict=True)]
 
     def _hurry(self):
-        """Give workers a little more time after the first Ctrl-C, and none after the second."""
+        """Limit the time for which workers may continue after the first Ctrl-C, and stop waiting after the second."""
         self.pool.timeout = -1.0 if self.stop.pressed_again else self.seconds + PATIENCE_SECONDS
 
     def _adapt(self, sending):
-        """Choose the length of the next piece; that of the first tells nothing, since processes had to start."""
+        """Choose the length of the next piece from the time spent on ``sending``.
+
+        The time of the first piece is ignored, since it includes the start of the processes.
+        """
         if self.sending is None:
             self.sending = np.inf
         else:
@@ -211,9 +221,9 @@ def _rebind(chain, data):
 
 
 class _Parcel:
-    """A chain on its way to another process or back, as bytes.
+    """A wrapper that sends a chain to another process or back as bytes.
 
-    For arrays, joblib would leave a file behind for each piece, and Ray would make them read-only.
+    Otherwise joblib would leave a file of the arrays behind for each piece, and Ray would make arrays read-only.
     """
 
     def __init__(self, chain):
@@ -224,7 +234,7 @@ class _Parcel:
 
 
 def _run_there(parcel, data, until, seconds):
-    """Run a piece in a worker; returns the chain and how long it ran."""
+    """Run a piece in a worker process; returns the chain and the seconds that the piece took."""
     with ignoring_interrupts():
         chain = parcel.chain.bind(data)
         began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Samplers and references for the spherical admixture model only."""
+"""Samplers and variational methods for the spherical admixture model only."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ _PAIR = (("sphere", "admixture"),)
 
 @positional_parameters
 class GMCApprMH(Sampler):
-    r"""Topics by geodesic Monte Carlo with an approximate Metropolis step, over several draws of each document.
+    r"""Geodesic Monte Carlo for topics, with an approximate Metropolis test over several draws of each document.
 
-    Targets the posterior of the topics only approximately, whatever its step size: the log density is replaced by its
-    mean over draws of the documents' proportions, whose normaliser changes with the topics. It serves for comparison.
+    Targets the posterior of the topics only approximately, whatever the step size. The log density is replaced by its
+    mean over draws of the proportions of documents, which ignores that their normaliser changes with the topics. Use it
+    for comparison only.
 
     Parameters
     ----------
     step_size : float, schedule or "auto", default="auto"
-        Time of one leapfrog step; "auto" adapts it to an acceptance of 0.8 during burn-in.
+        Time of one leapfrog step. "auto" adapts it to an acceptance rate of 0.8 during burn-in.
     n_leapfrog : int, default=10
-        Leapfrog steps of a trajectory.
+        Number of leapfrog steps of a trajectory.
 
     Attributes
     ----------
@@ -35,7 +36,7 @@ class GMCApprMH(Sampler):
 
     See Also
     --------
-    GMCBGibbs : Exact, one draw of each document at a time.
+    GMCBGibbs : Exact, with one draw of each document at a time.
 
     References
     ----------
@@ -53,7 +54,7 @@ class GMCApprMH(Sampler):
     _reads_all_rows = True
     _n_doc_draws = (5, 10)
     _n_trajectories = 1
-    # What `GMC` has as parameters.
+    # Parameters of `GMC` that are constants here.
     jitter = 0.0
     target_accept = 0.8
     _parameter_constraints = {
@@ -69,16 +70,16 @@ class GMCApprMH(Sampler):
 
 
 class GMCBGibbs(GMCApprMH):
-    r"""Blockwise Gibbs: documents given topics, and topics given documents, each by geodesic Monte Carlo.
+    r"""Blockwise Gibbs sampling of documents and of topics, each by geodesic Monte Carlo given the other.
 
     Targets the posterior exactly.
 
     Parameters
     ----------
     step_size : float, schedule or "auto", default="auto"
-        Time of one leapfrog step; "auto" adapts it to an acceptance of 0.8 during burn-in.
+        Time of one leapfrog step. "auto" adapts it to an acceptance rate of 0.8 during burn-in.
     n_leapfrog : int, default=10
-        Leapfrog steps of a trajectory.
+        Number of leapfrog steps of a trajectory.
 
     Attributes
     ----------
@@ -101,15 +102,15 @@ class GMCBGibbs(GMCApprMH):
 
 @positional_parameters
 class VariationalInference(Sampler):
-    r"""Mean-field variational inference: topics von Mises-Fisher, proportions Dirichlet, one sweep per step.
+    r"""Mean-field variational inference with von Mises-Fisher topics and Dirichlet proportions, one sweep per step.
 
-    Targets nothing exactly: it climbs an approximate lower bound. The draws kept are the mean directions of the topics
-    along the way, which carry no information on their uncertainty.
+    Targets no distribution: it maximises an approximate lower bound. Kept draws are the mean directions of the topics
+    during the optimisation, and say nothing about the uncertainty of topics.
 
     Parameters
     ----------
     n_inner : int, default=10
-        Steps of gradient ascent for each document in a sweep.
+        Number of steps of gradient ascent for each document in a sweep.
 
     See Also
     --------
@@ -131,23 +132,23 @@ class VariationalInference(Sampler):
     _parameter_constraints = {"n_inner": [Interval(Integral, 1, None, closed="left")]}
 
     def _share(self, step):
-        """How far topics move towards those of the minibatch in a step, as a share; None for all of the way."""
+        """Step size, in (0, 1], towards the topics of the minibatch at a step; None: replace the topics by them."""
 
 
 @positional_parameters
 class StochasticVI(Sampler):
-    r"""Variational inference on minibatches: topics move by a share that decreases over the steps.
+    r"""Stochastic variational inference: minibatches, with steps of decreasing size towards the topics of each.
 
-    Targets nothing exactly, like `VariationalInference`.
+    Targets no distribution, like `VariationalInference`.
 
     Parameters
     ----------
     n_inner : int, default=10
-        Steps of gradient ascent for each document.
+        Number of steps of gradient ascent for each document.
     offset : float, default=5
-        :math:`\tau` in the share :math:`(t + \tau)^{-g}` of step t.
+        :math:`\tau` in the size :math:`(t + \tau)^{-g}` of step t.
     exponent : float, default=0.8
-        :math:`g`.
+        :math:`g` in the size of a step.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Base class of samplers: a parameter object that declares what it needs and names its kernels."""
+"""Base class of samplers: parameter objects that declare what they need of a model and hand out their kernels."""
 
 from numbers import Real
 from typing import Literal
@@ -11,26 +11,29 @@ from ..utils._numbers import is_narrow
 from ..utils._sklearn import BaseEstimator, Interval, StrOptions
 from .schedules import ConstantStep, Schedule
 
-# Parameters that may change during a chain: kernels read them at every step, and the state does not depend on them.
+# Parameters that may change while a chain runs: kernels read them at every step, and the state has the same form
+# whatever their values.
 _PACE = ("step_size", "friction", "temperature")
 
-# For samplers whose transition is exact over any time: an infinite one forgets the state.
+# Samplers whose transition is exact over any time accept an infinite step size, which makes independent draws.
 EXACT_STEP_CONSTRAINT = [Interval(Real, 0, np.inf, closed="right"), StrOptions({"auto"}), Schedule]
 StepSize = float | Schedule | Literal["auto"]
 STEP_SIZE_CONSTRAINT = [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), Schedule]
 
 
 class Sampler(BaseEstimator):
-    """Base class of samplers: parameters that scikit-learn can clone, search and print, and no arithmetic.
+    """Base class of samplers.
+
+    A sampler only has parameters, which scikit-learn can clone, search and print; its kernels do the arithmetic.
 
     A subclass declares:
 
     ``_name``
-        Its name as a string.
+        The name that users may pass as ``sampler=``.
     ``_fits``
-        Pairs (geometry, signal): the spaces on which it moves, and the signal that it needs there.
+        Pairs (geometry, signal): the spaces on which the sampler moves, and the signal that it needs on each.
     ``_n_aux``, ``_n_scalars``
-        How many arrays of the state's shape, and how many numbers, its state has besides theta.
+        Number of arrays of the shape of theta, and number of scalars, that the state contains besides theta.
     ``_is_lazy``
         Whether rows absent from a minibatch may be updated lazily, because the transition at a constant signal is
         known in closed form over any time.
@@ -38,43 +41,46 @@ class Sampler(BaseEstimator):
         The loop that makes its steps: "dense" for one step per minibatch, "metropolis" for trajectories on all the
         data, and other names for samplers that need a loop of their own. Models choose theirs with `_pick_loop`.
     ``_n_trajectories``, ``_n_doc_draws``
-        For models that also draw documents' proportions: trajectories at fixed draws of these, None being as many steps
-        as the model's ``n_inner``; and the model's ``n_doc_draws`` if it is None.
+        For models that also draw the topic proportions of documents. The first is the number of trajectories of the
+        topics for each draw of the proportions; None: the model's ``n_inner``. The second replaces the model's
+        ``n_doc_draws`` where that is None.
     ``_reads_all_rows``
         Whether each step reads all the data, whatever the batch size.
     ``_corrects_steps``
-        Whether a Metropolis test makes its draws those of the target, whatever the step size.
+        Whether a Metropolis test removes the error of the step size, so that draws follow the target exactly.
     ``_tunes_step``
-        Whether it tunes its own step size in burn-in if that is "auto", so that no curvature is measured for it.
+        Whether the sampler itself adapts ``step_size="auto"`` in burn-in, so that no curvature need be estimated.
     ``_reads_log_density``
         Whether its kernels read the log density besides the gradient; otherwise a model need not compute it.
     ``_is_exact``
         Whether its transition at a constant signal is exact over any time, so that the step size may be infinite.
     ``_simplex_step``
-        Step size of "auto" on simplices with few counts, if these are noisy; None if there is none.
+        The automatic step size on simplices with few counts, for noisy signals; None if there is none.
     ``_is_splitting``
-        Whether it is exact on a Gaussian target for any stable step size, which only stability then bounds.
+        Whether the covariance of a Gaussian target is exact for any stable step size, so that only stability limits it.
     ``_keeps_velocity``
-        Whether ``aux[0]`` is a velocity of unit variance, from which its temperature is computed.
+        Whether ``aux[0]`` is a velocity of unit variance, from which the temperature of the chain is computed.
     ``_keeps_logs``
-        Whether on a simplex ``aux[0]`` holds the logarithms of the cells, which go far below the smallest float64.
+        Whether on a simplex ``aux[0]`` contains the logarithms of the cells, which may lie far below those of the
+        smallest float64.
     ``temperature``
-        T, where it targets the density to the power 1/T; a parameter of some, and otherwise 1.
+        T, if the target is the density to the power 1/T. A parameter of some samplers, and 1 for the others.
     ``_draws_in_time``, ``_particles_per_chain``
         Whether the draws of a chain are its states at different times, rather than the particles at its end; and the
         number of states that it moves together.
     ``_starts_apart``
-        Whether `sample` starts its chains at random points, since it adapts well enough to leave them.
+        Whether `sample` starts chains at random points, which requires a sampler that adapts well enough to leave them.
     ``_n_diverged``, ``_fewer_divergences()``
-        After a run, how many trajectories diverged after burn-in, and what to do about it; None if it does not count.
+        After a run, the number of trajectories that diverged after burn-in, and the remedy in words. The number is None
+        for samplers that do not count divergences.
     ``_numbers()``
-        The numbers that its kernels read after the step size, in ``hyper``.
+        The numbers that kernels read after the step size, in ``hyper``.
     ``_stable_step(curvature, noise)`` or ``_simplex_schedule(noisy)``
-        The step size of "auto"; without them, "auto" is an error.
+        The automatic step size; without these methods, ``step_size="auto"`` is an error.
     ``_report(states)``
-        Sets fitted attributes from the states of its chains.
+        Sets fitted attributes from the states of the chains.
     ``_kernels(geometry)``
-        Its two kernels: ``advance`` and ``step``, or for the loop "metropolis" the flow and the projection of a
+        The two kernels ``advance`` and ``step``, or for the loop "metropolis" the flow and the projection of a
         geometry.
     """
 
@@ -104,37 +110,38 @@ class Sampler(BaseEstimator):
 
     @property
     def _uses_metric(self):
-        """Whether it moves under a metric that depends on the state, and so has loops of its own."""
+        """Whether the mass is a metric that depends on the state, which requires loops of its own."""
         return any(signal == "gradient-metric" for _, signal in self._fits)
 
     def _pick_loop(self, loops, default=None):
-        """The model's loop, or class of chain, for this sampler: ``loops`` maps names of `_loop` to them.
+        """The model's loop, or class of chain, for this sampler.
 
-        Loops that are not listed are those of ``default``; without it they are an error.
+        ``loops`` maps values of `_loop` to loops or classes. Values that it lacks lead to ``default``, or to a KeyError
+        if there is no default.
         """
         return loops[self._loop] if default is None else loops.get(self._loop, default)
 
     @property
     def _has_own_loop(self):
-        """Whether its steps need a loop of its own, rather than one call of `SamplerState.step` each."""
+        """Whether the steps need a loop of their own, rather than one call of `SamplerState.step` each."""
         return self._loop != "dense"
 
     @property
     def _picks_step(self):
-        """Whether its step size is "auto"."""
+        """Whether ``step_size`` is "auto"."""
         return isinstance(self.get_params(deep=False).get("step_size"), str)
 
     @property
     def _forgets(self):
-        """Whether a step leaves little of the state before it, given signals without noise."""
+        """Whether a step nearly forgets the previous state, given signals without noise."""
         return self._reads_all_rows or (self._is_exact and self._picks_step)
 
     def _rows_read(self, n_rows, wanted):
-        """How many of the ``n_rows`` a step reads, where minibatches should have ``wanted``."""
+        """Number of the ``n_rows`` that a step reads, if ``wanted`` is the size of minibatches."""
         return n_rows if self._reads_all_rows else min(n_rows, wanted)
 
     def _refuse_blocks(self, instead):
-        """Raise if it reads all rows at every step, so that they cannot come in blocks; ``instead`` names others."""
+        """Raise if every step reads all rows, so that they cannot come in blocks; ``instead`` names other samplers."""
         if self._reads_all_rows:
             raise ValueError(
                 f"{type(self).__name__} reads all data at every step and cannot stream; use sampler={instead} for "
@@ -146,31 +153,31 @@ class Sampler(BaseEstimator):
         raise TypeError(f"{type(self).__name__} has no transition on the {geometry}.")
 
     def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
-        """The step size of "auto" on flat space and on manifolds.
+        """The automatic step size on flat space and on manifolds.
 
         Parameters
         ----------
         curvature : float
-            The largest curvature, for a state in units of `_inverse_mass`.
+            The largest curvature of the log density, after preconditioning by `_inverse_mass`.
         noise : float
             The largest variance of an entry of the gradient, in the same units.
         share : float
-            Share of a variance that discretisation or noise may add.
+            Relative error of a variance that discretisation or gradient noise may cause.
         reach : float
-            Step size of a sampler with momentum, times the root of the curvature.
+            Step size of a sampler with momentum, times the square root of the curvature.
         """
         raise self._no_automatic_step()
 
     def _simplex_schedule(self, noisy):
-        """The schedule of "auto" for topics, given shapes that are exact or ``noisy`` estimates."""
+        """The automatic schedule for topics, whose shapes are exact or, if ``noisy``, estimated from minibatches."""
         raise self._no_automatic_step()
 
     def _no_automatic_step(self):
         name = type(self).__name__
-        return ValueError(f"{name} has no automatic step size here; give it one, such as {name}(step_size=0.01).")
+        return ValueError(f"{name} has no automatic step size here; set one, for example {name}(step_size=0.01).")
 
     def _inverse_mass(self, n_entries):
-        """The given inverse mass or preconditioner, (n_entries, n_entries), or None for the identity."""
+        """The inverse mass or preconditioner that the user set, (n_entries, n_entries); None for the identity."""
         return None
 
     def _report(self, states):
@@ -181,9 +188,9 @@ class Sampler(BaseEstimator):
         return []
 
     def _resolved(self, auto_step_size):
-        """A fitted copy: parameters checked, ``step_size_`` the schedule in use.
+        """A fitted copy, with checked parameters and the schedule in ``step_size_``.
 
-        ``auto_step_size`` is the step size of "auto"; with None, chains find it.
+        ``auto_step_size`` replaces "auto". None: chains choose the step size later, with `_with_step`.
         """
         fitted = clone(self)
         fitted._validate_params()
@@ -201,46 +208,46 @@ class Sampler(BaseEstimator):
         return fitted
 
     def _in_units_of(self, precision):
-        """The sampler to run on a posterior of that precision, with its mass or preconditioner set if none is given.
+        """The sampler for a posterior of about this precision, whose mass or preconditioner is set unless the user did.
 
-        One step size and one friction, of about 1, then suit all directions.
+        One step size and one friction, both of about 1, then suit all directions.
         """
         return self
 
     def _learning_units(self, n_entries, n_burn):
-        """The sampler to run where no such precision is known, with a mass that it learns in burn-in if it can."""
+        """The sampler for a posterior of unknown precision; its mass is learnt in burn-in where that is possible."""
         return self
 
     def _is_compatible(self, other):
-        """Whether this sampler can continue a chain of ``other``: they may differ in pace (`_PACE`)."""
+        """Whether this sampler can continue a chain of ``other``: only the parameters in `_PACE` may differ."""
         mine, others = self.get_params(deep=False), other.get_params(deep=False)
         return type(self) is type(other) and all(is_same(mine[name], others[name]) for name in mine.keys() - _PACE)
 
     def _resumed_from(self, present, step, scalars):
-        """The fitted copy that continues a chain of ``present`` at ``step``; "auto" is the present step size.
+        """The fitted copy that continues a chain of the sampler ``present`` at ``step``.
 
-        ``scalars``, the chain's, are changed to match.
+        "auto" keeps the present step size. The chain's ``scalars`` are adjusted in place.
         """
         found = hasattr(present, "step_size_")
         return self._resolved(float(present._hyper(step, step + 1)[0, 0]) if found else None)
 
     def _with_step(self, step_size, step, scalars):
-        """Continue at ``step`` with another automatic step size; ``scalars``, the chain's, are changed to match."""
+        """Continue at ``step`` with another automatic step size; the chain's ``scalars`` are adjusted in place."""
         before = self._hyper(0, 1)[0] if hasattr(self, "step_size_") else None
         self.step_size_ = ConstantStep(float(step_size))
         if before is not None:
             self._keep_distance(before, step, scalars)
 
     def _keep_distance(self, before, step, scalars):
-        """Adjust what else depends on the step size; ``before`` are the previous numbers."""
+        """Adjust scalars that depend on the step size; ``before`` is the row of `_hyper` before the change."""
 
     def _state(self, theta, geometry, n_burn):
-        """Further arrays and numbers of a chain's state, (aux, scalars), at its start."""
+        """The arrays and scalars besides theta, (aux, scalars), at the start of a chain."""
         n_aux = max(self._n_aux, 1 if geometry == "simplex" else 0)
         return np.zeros((n_aux, *theta.shape)), np.zeros(self._n_scalars)
 
-    # On a simplex the state is positive cells, columns of which are proportional to probabilities, unless a sampler has
-    # coordinates of its own.
+    # On a simplex the state consists of positive cells, and each of its columns is proportional to probabilities.
+    # Samplers with other coordinates override the methods below.
 
     def _simplex_start(self, shape, rng):
         """A state drawn from Gamma(shape, 1), both (n_cells, n_columns), or its mean if ``rng`` is None."""
@@ -251,15 +258,18 @@ class Sampler(BaseEstimator):
         return theta
 
     def _simplex_logs(self, theta, aux):
-        """Logarithms of the cells, each column up to a number, given the state and ``aux[0]`` if it is kept."""
+        """Logarithms of the cells, each column up to a constant; ``aux`` is ``aux[0]`` of the state."""
         return aux if self._keeps_logs and aux.size else np.log(theta)
 
     def _simplex_extended(self, theta, shape, cells, total):
-        """A state with new ``cells``, drawn from Gamma(shape, 1), on a scale on which the old add up to ``total``."""
+        """The state extended by new ``cells``.
+
+        They were drawn from Gamma(shape, 1), on a scale on which the cells of theta sum to ``total``.
+        """
         return np.vstack([theta, cells])
 
     def _hyper(self, start, stop):
-        """(stop - start, n_hyper) numbers that the kernels read at each step, the step size first."""
+        """The numbers that kernels read at each step, (stop - start, n_hyper); the step size is the first column."""
         steps = self._step_sizes(start, stop) if hasattr(self, "step_size_") else np.zeros(stop - start)
         numbers = self._numbers()
         hyper = np.empty((stop - start, 1 + len(numbers)))

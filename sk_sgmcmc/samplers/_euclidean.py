@@ -1,4 +1,4 @@
-"""Samplers on flat space that move by the gradient of the log posterior."""
+"""Samplers on Euclidean space that follow the gradient of the log posterior."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from ._mass import (
 _POSITIVE = [Interval(Real, 0, None, closed="neither")]
 _NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
 _MASS = ["array-like", MonteCarloEM, None]
-# For samplers that need no log density, so that other parts of a model may be redrawn between two of their steps.
+# For samplers that do not read the log density, so that other parts of a model may be redrawn between two steps.
 _CONDITIONAL = (("euclidean", "gradient"), ("euclidean", "conditional-gradient"))
-# For samplers that move blocks of a state side by side, each with its own momentum and thermostat.
+# For samplers that can move several parts of a state independently, each with its own momentum and thermostat.
 _IN_BLOCKS = (*_CONDITIONAL, ("euclidean", "block-gradient"))
 
 
 class _Euclidean(Sampler):
-    """Shared by all: the numbers that the kernels read besides the step size, and the state with its mass."""
+    """Base class of samplers on Euclidean space, whose state contains a mass or preconditioner."""
 
     _fits = (("euclidean", "gradient"),)
     _n_aux = 2
@@ -46,7 +46,7 @@ class _Euclidean(Sampler):
         return np.zeros((self._n_aux, *theta.shape)), scalars
 
     def _write(self, scalars, n_entries):
-        """Write a sampler's own numbers into the head of the state."""
+        """Write the initial values of a sampler, such as that of its thermostat, into the head of ``scalars``."""
 
     def _in_units_of(self, precision):
         given = self.get_params(deep=False).get("mass", False)
@@ -56,17 +56,22 @@ class _Euclidean(Sampler):
 
 
 def overdamped_step(curvature, noise, share):
-    """The step size of a sampler without momentum: its variance is the target's times 1 + h (lambda + V) / 2."""
+    """The automatic step size h of a sampler without momentum.
+
+    Discretisation and gradient noise of variance V multiply the variance of the target by about
+    1 + h (lambda + V) / 2, where lambda is the curvature.
+    """
     return 2.0 * share / (curvature + noise)
 
 
 class _Kinetic(_Euclidean):
-    """Shared by those with a momentum and a mass."""
+    """Base class of samplers with a momentum and a mass."""
 
     def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
         h = reach / np.sqrt(curvature)
         friction = self.get_params(deep=False).get("friction")
-        if friction and noise:  # temperature times 1 + h V / 2 C; thermostats remove the noise themselves
+        # Noise multiplies the temperature by 1 + h V / 2 C. Thermostats have no friction parameter, and need no bound.
+        if friction and noise:
             h = min(h, 2.0 * share * friction / noise)
         return h
 
@@ -157,8 +162,8 @@ class SGLD(_Euclidean):
 class SGHMC(_Kinetic):
     r"""Stochastic-gradient Hamiltonian Monte Carlo: momentum with friction.
 
-    Targets the posterior, with an error of order ``step_size`` for ``scheme="euler"`` and of its square for the
-    splittings, which have none at all in the covariance of a Gaussian target, for any stable step.
+    Targets the posterior, with an error of order ``step_size`` for ``scheme="euler"`` and of order ``step_size``
+    squared for the splittings. On a Gaussian target, splittings have the exact covariance for any stable step size.
 
     Parameters
     ----------
@@ -167,10 +172,10 @@ class SGHMC(_Kinetic):
     friction : float, default=1
         :math:`C`, in units of 1/time.
     scheme : {"baoab", "aboba", "euler"}, default="baoab"
-        Order of kick (B), drift (A) and friction (O) in a step; "euler" is the paper's.
+        Order of kick (B), drift (A) and friction (O) in a step; "euler" is the scheme of the paper.
     noise_estimate : float, default=0
-        :math:`\hat B = h V / 2`, V the variance of the gradient estimate: the noise of minibatches, by which the
-        injected noise is reduced.
+        :math:`\hat B = h V / 2`, where V is the variance of the gradient estimate. The injected noise is reduced by it,
+        since minibatches add noise already.
     mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
         :math:`M`. None: the identity.
     temperature : float, default=1
@@ -242,25 +247,25 @@ class HMC(_Kinetic):
     n_leapfrog : int, default=10
         Number of leapfrog steps of a trajectory; the maximum, unless ``vary_length=False``.
     jitter : float, default=0.2
-        Each trajectory's step size is multiplied by a uniform number on (1 - jitter, 1 + jitter), so that trajectories
-        do not resonate with the period of any direction.
+        The step size of each trajectory is multiplied by a uniform number on (1 - jitter, 1 + jitter), so that
+        trajectories do not resonate with the period of any direction.
     target_accept : float, default=0.85
         Acceptance rate to which ``step_size="auto"`` adapts.
     mass : array-like, "auto", "diagonal", "full", MonteCarloEM or None, default="auto"
         :math:`M`, of shape (n_entries,) or (n_entries, n_entries). None: the identity. "diagonal" and "full" are
-        learnt from the draws of windows of burn-in, each twice as long as the last. With "auto", `sk_sgmcmc.sample`
-        learns a full mass of up to 200 entries, if burn-in has ten steps for each, and a diagonal one otherwise.
-        Estimators, whose coordinates have about unit spread, then use the identity, and so does `sk_sgmcmc.sample` with
-        a given ``step_size``.
+        learnt from draws in windows of burn-in, each twice as long as the one before. With "auto",
+        `sk_sgmcmc.sample` learns a full mass of up to 200 entries, if burn-in has ten steps for each, and a diagonal
+        mass otherwise. It uses the identity if you set ``step_size``. Estimators use the identity with "auto", since
+        their coordinates have about unit spread.
     vary_length : bool, default=True
         Whether the length of a trajectory is uniform on 1 to ``n_leapfrog`` steps, whatever the state. Trajectories of
-        a fixed length near half a period always end on the other side of the mode, so that means are exact and spreads
-        hardly change; near a whole period they return to their start.
+        a fixed length near half a period always end on the opposite side of the mode: means are then estimated well,
+        but variances badly. Near a whole period, trajectories return to their start.
 
     Attributes
     ----------
     step_size_ : schedule
-        The step sizes in use, on the fitted copy; those of an adapted chain are these times ``step_factor_``.
+        The step sizes in use, on the fitted copy. If chains adapt them, multiply by ``step_factor_`` of the chain.
     acceptance_rate_ : ndarray of shape (n_chains,)
         Mean probability of acceptance over each chain.
 

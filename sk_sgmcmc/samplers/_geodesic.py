@@ -1,4 +1,4 @@
-"""Samplers on manifolds: spheres, flat simplices, orthonormal frames, and products of them."""
+"""Samplers on manifolds: spheres, simplices with the Euclidean metric, orthonormal frames, and their products."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from ._mass import mass_state, report_acceptance
 from ._products import Product
 
 _MANIFOLDS = tuple((name, "gradient") for name in ("sphere", "simplex", "stiefel", "product"))
-# Share of the velocity that "auto" friction removes in a step: small beside the step, large beside the noise.
+# ``friction * step_size`` with automatic friction, about the share of the velocity that a step removes. It is large
+# enough to dominate the noise of gradients, and small enough for a velocity to persist over several steps.
 AUTO_DECAY = 0.1
 
 
 def _with_blocks(scalars, geometry):
-    """A state's numbers, followed by the table of a product's blocks, where the kernels expect it."""
+    """The scalars of a state, followed on a product by the table of its blocks, where the kernels expect it."""
     return np.concatenate([scalars, geometry.table().ravel()]) if isinstance(geometry, Product) else scalars
 
 
 @positional_parameters
 class _Geodesic(Sampler):
-    """Base class of the two stochastic samplers: the same kernels, one with a thermostat of infinite mass."""
+    """Base class of the two stochastic samplers: `SGGMC` is `GSGNHT` with a thermostat of infinite mass."""
 
     step_size: StepSize = "auto"
     friction: float | Literal["auto"] = "auto"
@@ -37,7 +38,7 @@ class _Geodesic(Sampler):
     _n_aux = 1
     _n_scalars = 2
     _keeps_velocity = True
-    # Factor of a model's estimate of the noise; kernels read its negative in place of a given variance.
+    # Factor of the model's estimate of the noise. Kernels read its negative where the user sets a variance.
     _estimate_scale = 1.0
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,
@@ -51,7 +52,8 @@ class _Geodesic(Sampler):
     def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
         h = reach / np.sqrt(curvature)
         if noise > 0.0:
-            # Noise of variance h^2 V heats, friction cools by 2 h C, and "auto" friction is proportional to 1/h.
+            # Noise of variance h^2 V raises the temperature, and friction lowers it at the rate 2 h C. Automatic
+            # friction is proportional to 1/h.
             if isinstance(self.friction, str):
                 h = min(h, np.sqrt(2.0 * share * AUTO_DECAY / noise))
             elif self.friction > 0.0:
@@ -78,7 +80,7 @@ class _Geodesic(Sampler):
         return fitted
 
     def _keep_distance(self, before, step, scalars):
-        """Shift a thermostat by the change of friction since the numbers ``before``, due to the step size."""
+        """Shift the thermostat by the change of automatic friction since ``before``, a row of `_hyper`."""
         scalars[1] += self._hyper(step, step + 1)[0, 1] - before[1]
 
 
@@ -86,8 +88,8 @@ class _Geodesic(Sampler):
 class SGGMC(_Geodesic):
     r"""Stochastic-gradient geodesic Monte Carlo: Langevin dynamics with a velocity along geodesics.
 
-    Targets the density on the manifold with an error of second order in ``step_size``, also under a noisy gradient
-    whose variance is given or estimated; never leaves the manifold.
+    Targets the density on the manifold with an error of second order in ``step_size``, also with a noisy gradient if
+    the variance of the noise is known or estimated. The chain never leaves the manifold.
 
     Parameters
     ----------
@@ -96,12 +98,12 @@ class SGGMC(_Geodesic):
     friction : float or "auto", default="auto"
         :math:`C`, in units of 1/time. "auto" is 0.1 / ``step_size``.
     gradient_noise : float or "estimated", default=0
-        :math:`V`, the variance of each coordinate of the gradient's noise. The noise that the sampler adds is reduced
-        by it, so that the total is right. It has to be independent between steps (``with_replacement`` of `sample`),
-        since blocks of rows read in turn have noise that cancels over an epoch.
+        :math:`V`, the variance of the noise in each coordinate of the gradient. The injected noise is reduced by it, so
+        that the total is right. The noise has to be independent between steps (``with_replacement`` of `sample`):
+        the noise of adjacent rows read in turn cancels over an epoch.
         "estimated" uses the model's estimate from each minibatch (empirical Fisher information). If several steps use
-        one minibatch (``n_inner`` of `SphericalAdmixtureModel`), its noise adds up over them; the estimate accounts for
-        this. With that model's stored proportions minibatches add no noise, and the estimate is 0.
+        one minibatch (``n_inner`` of `SphericalAdmixtureModel`), its noise adds up over them, and the estimate accounts
+        for this. With the stored proportions of that model, minibatches add no noise, and the estimate is 0.
 
     Attributes
     ----------
@@ -116,11 +118,11 @@ class SGGMC(_Geodesic):
     Notes
     -----
     A step is A B O B A: geodesic flow over :math:`h/2`; :math:`v \leftarrow e^{-C h/2} v`;
-    :math:`v \leftarrow v + \Lambda(x)[h \nabla\log\hat\pi(x) + \sqrt{2 \sinh(hC) - h^2 V} Z]`; and the first two
-    again, in reverse. :math:`\Lambda(x)` projects onto the tangent space, and :math:`\pi` is the density with respect
-    to the surface measure. (The paper has :math:`2 h C` for :math:`2 \sinh(hC)`, the same to second order.) The
+    :math:`v \leftarrow v + \Lambda(x)[h \nabla\log\hat\pi(x) + \sqrt{2 \sinh(hC) - h^2 V} Z]`; then the first two
+    parts in reverse order. :math:`\Lambda(x)` projects onto the tangent space, and :math:`\pi` is the density with
+    respect to the surface measure. (The paper has :math:`2 h C` for :math:`2 \sinh(hC)`, the same to second order.) The
     paper writes :math:`\epsilon = \sqrt{\gamma / D}` for :math:`h` and :math:`C = \rho / \epsilon`.
-    Needs :math:`2C > hV`; with more noise than that, the chain is too warm.
+    If :math:`2C < hV`, the noise of gradients is larger than the friction removes, and the chain is too warm.
 
     References
     ----------
@@ -143,23 +145,24 @@ class SGGMC(_Geodesic):
 class GSGNHT(_Geodesic):
     r"""Geodesic stochastic-gradient Nosé-Hoover thermostat: friction that adapts to the noise.
 
-    Targets the density on the manifold with an error of second order in ``step_size``. Gradient noise of one unknown
-    variance for all coordinates is removed by the thermostat, which keeps the mean of :math:`v^2` at 1.
+    Targets the density on the manifold with an error of second order in ``step_size``. The thermostat keeps the mean of
+    :math:`v^2` at 1. It thereby removes gradient noise whose variance is unknown, but the same for all coordinates.
 
     Parameters
     ----------
     step_size : float, schedule or "auto", default="auto"
         :math:`h`, the time of one step.
     friction : float or "auto", default="auto"
-        :math:`C`, matched to the noise that is added. "auto" is 0.1 / ``step_size``.
+        :math:`C`, the friction that matches the injected noise. "auto" is 0.1 / ``step_size``.
     gradient_noise : float or "estimated", default=0
-        :math:`V`, as for `SGGMC`: the known part of the noise. The thermostat removes the rest. With stored
-        proportions of `SphericalAdmixtureModel` minibatches add no noise, and "estimated" is 0.
+        :math:`V`, the known part of the noise, as for `SGGMC`. The thermostat removes the rest. With the stored
+        proportions of `SphericalAdmixtureModel`, minibatches add no noise, and "estimated" is 0.
     thermostat : float or None, default=None
-        :math:`\xi` at the start. None: the friction. Start it high if the gradient is very noisy: it changes by at
-        most :math:`(|v|^2/n - 1) h` in a step.
+        :math:`\xi` at the start. None: the friction. Set a high value if the gradient is very noisy, since :math:`\xi`
+        changes by only about :math:`(|v|^2/n - 1) h` in a step.
     thermostat_mass : float, default=1
-        Inertia of :math:`\xi`, in units of the manifold's dimension :math:`n`; smaller is faster.
+        Inertia of :math:`\xi`, in units of the manifold's dimension :math:`n`. With a smaller value, :math:`\xi`
+        changes faster.
 
     Attributes
     ----------
@@ -172,9 +175,9 @@ class GSGNHT(_Geodesic):
 
     Notes
     -----
-    The step of `SGGMC`, in which :math:`C` is replaced by :math:`\xi` in the two damping parts, and
-    :math:`\xi \leftarrow \xi + (|v|^2 / n - 1) h / (2 m)` accompanies each half flow; :math:`m` is ``thermostat_mass``.
-    The dimension :math:`n` is the manifold's: a sphere in :math:`R^V` counts :math:`V - 1`.
+    The step of `SGGMC`, with :math:`\xi` instead of :math:`C` in the two damping parts. Each half flow also updates
+    :math:`\xi \leftarrow \xi + (|v|^2 / n - 1) h / (2 m)`, where :math:`m` is ``thermostat_mass``. The dimension
+    :math:`n` is that of the manifold: :math:`V - 1` for a sphere in :math:`R^V`.
 
     References
     ----------
@@ -208,17 +211,17 @@ class GMC(Sampler):
         :math:`h`, the time of one leapfrog step. "auto" adapts it during burn-in to the acceptance rate
         ``target_accept``.
     n_leapfrog : int, default=10
-        Leapfrog steps of a trajectory.
+        Number of leapfrog steps of a trajectory.
     jitter : float, default=0.2
-        Each trajectory's step size is multiplied by a uniform number on (1 - jitter, 1 + jitter), so that no
-        trajectory runs round a sphere back to its start.
+        The step size of each trajectory is multiplied by a uniform number on (1 - jitter, 1 + jitter), so that
+        trajectories do not always run once round a sphere, back to their start.
     target_accept : float, default=0.85
         Acceptance rate to which ``step_size="auto"`` adapts.
 
     Attributes
     ----------
     step_size_ : schedule
-        The step sizes in use, on the fitted copy; those of an adapted chain are these times ``step_factor_``.
+        The step sizes in use, on the fitted copy. If chains adapt them, multiply by ``step_factor_`` of the chain.
     acceptance_rate_ : ndarray of shape (n_chains,)
         Mean probability of acceptance over each chain.
 

@@ -1,4 +1,4 @@
-"""The mass of a Hamiltonian sampler: given, or learnt by Monte Carlo EM."""
+"""The mass of a Hamiltonian sampler: set by the user, or learnt in burn-in."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from ..utils._sklearn import BaseEstimator, Interval, StrOptions
 
 _MAX_RECORDED = 1000  # at most this many E-step sizes are recorded
 IN_WINDOWS = ("diagonal", "full")  # structures of masses learnt from the draws of windows
-# Steps of burn-in before the windows, of the first window, and at least after the last.
+# Steps of burn-in before the first window, in it, and after the last window (at least).
 _FIRST, _SHORTEST, _LAST = 75, 25, 50
-_MOST_LAST = 100  # at most, after the last window: a tenth of burn-in. A shorter stretch often ends at too small a step
-# Steps of burn-in without which nothing is learnt in windows: too few would follow the last one for the step size,
-# which starts again from ten times the right one.
+# A tenth of burn-in follows the last window, but at most this many steps. With fewer, the step size often ends too
+# small.
+_MOST_LAST = 100
+# With fewer steps of burn-in, no mass is learnt in windows. The step size starts again at ten times its value after
+# the last window, and too few steps would be left to adapt it.
 _MIN_BURN = 40
-_MOST_FULL = 200  # entries up to which "auto" learns a full mass, given ten steps of burn-in for each
+_MOST_FULL = 200  # entries up to which "auto" learns a full mass, with ten steps of burn-in for each entry
 
 
 @positional_parameters
@@ -39,7 +41,7 @@ class MonteCarloEM(BaseEstimator):
     n_momenta : int, default=300
         Number of momenta in the first E-step.
     every : int, default=10
-        Number of steps from one stored momentum to the next; `HMC` stores the one at the end of each trajectory.
+        Number of steps from one stored momentum to the next; `HMC` stores the momentum at the end of each trajectory.
 
     Other Parameters
     ----------------
@@ -112,11 +114,11 @@ class MonteCarloEM(BaseEstimator):
     }
 
     def _write(self, scalars, n_burn):
-        """Write the constants into the head of a state, see `sk_sgmcmc.kernels.samplers.mass`."""
+        """Write the parameters into the head of ``scalars``; see `sk_sgmcmc.kernels.samplers.mass`."""
         self._validate_params()
         low, high = self.bounds
         if not 0 < low <= 1 <= high:
-            raise ValueError(f"bounds={self.bounds!r} must hold two positive numbers around 1, such as (0.01, 100).")
+            raise ValueError(f"bounds={self.bounds!r} must be positive, with 1 between them, such as (0.01, 100).")
         scalars[at.LEARNING] = 1.0
         scalars[at.WANTED], scalars[at.EVERY] = self.n_momenta, self.every
         scalars[at.FREEZE_AT] = n_burn if self.freeze else np.inf
@@ -128,10 +130,10 @@ class MonteCarloEM(BaseEstimator):
 
 
 def mass_root(M, n_entries):
-    """Root of a mass, a vector or a matrix of its shape; raises if M is not a mass of ``n_entries``."""
+    """The square root of a diagonal mass, or the Cholesky factor of a full one; raises if M is not a valid mass."""
     D = n_entries
     if M.shape not in ((D,), (D, D)):
-        raise ValueError(f"mass has shape {M.shape}; for this model give ({D},) or ({D}, {D}), or MonteCarloEM().")
+        raise ValueError(f"mass has shape {M.shape}; for this model, pass ({D},) or ({D}, {D}), or MonteCarloEM().")
     if M.ndim == 1:
         if not (np.all(M > 0) and np.all(np.isfinite(M))):
             raise ValueError(f"mass must be positive and finite; its smallest entry is {M.min():g}.")
@@ -143,20 +145,26 @@ def mass_root(M, n_entries):
 
 
 def structure_of(mass, n_entries, n_burn):
-    """The structure of the mass that "auto" learns in windows, or the mass itself if there is nothing to choose."""
+    """The structure that ``mass="auto"`` learns in windows; any other mass is returned unchanged.
+
+    "auto" too is returned if burn-in is too short, or endless as on a stream.
+    """
     if not isinstance(mass, str) or mass != "auto" or not _MIN_BURN <= n_burn < np.inf:
         return mass
     return "full" if n_entries <= min(_MOST_FULL, n_burn // 10) else "diagonal"
 
 
 def with_learnt_mass(sampler, n_entries, n_burn):
-    """A sampler whose mass "auto" is learnt in windows, if there are steps to learn in; otherwise the same."""
+    """The sampler with ``mass="auto"`` replaced by the structure to learn; itself if `structure_of` changes nothing."""
     structure = structure_of(sampler.mass, n_entries, n_burn)
     return sampler if structure is sampler.mass else clone(sampler).set_params(mass=structure)
 
 
 def window_ends(n_burn):
-    """Steps before the windows of a burn-in, and the steps at which windows end, each twice as long as the last."""
+    """The steps before the first window of burn-in, and the steps at which windows end.
+
+    Each window is twice as long as the one before, except that the last one takes the remaining steps.
+    """
     if not _MIN_BURN <= n_burn < np.inf:
         return 0, []
     first, shortest, last = _FIRST, _SHORTEST, min(_MOST_LAST, max(_LAST, n_burn // 10))
@@ -165,7 +173,7 @@ def window_ends(n_burn):
         shortest = n_burn - first - last
     ends, end, size = [], first, shortest
     while end + size <= n_burn - last:
-        if end + 3 * size > n_burn - last:  # no room for the next: this one takes what is left
+        if end + 3 * size > n_burn - last:  # no room for another window: this one takes the remaining steps
             size = n_burn - last - end
         end += size
         ends.append(end)
@@ -174,7 +182,10 @@ def window_ends(n_burn):
 
 
 def with_tail(scalars, n_entries, n_burn):
-    """A state vector with the tail of `sk_sgmcmc.kernels.samplers.windows`; windows only for a mass learnt in them."""
+    """The state vector, followed by the tail that `sk_sgmcmc.kernels.samplers.windows` describes.
+
+    The tail lists windows only if the mass is learnt in windows.
+    """
     first, ends = window_ends(n_burn) if scalars[at.LEARNING] == at.WINDOWS else (0, [])
     scalars[at.LEARNING] = 0.0
     tail = np.zeros(windows.TAIL_SIZE)
@@ -185,7 +196,7 @@ def with_tail(scalars, n_entries, n_burn):
 
 
 def mass_state(mass, n_entries, n_burn):
-    """The state vector with its head and mass blocks, for mass None, an array of variances or a matrix, or learnt."""
+    """The state vector: its head, and the blocks of the mass, which may be None, an array, or learnt in burn-in."""
     D = n_entries
     if isinstance(mass, str):
         if mass not in IN_WINDOWS:
@@ -204,7 +215,7 @@ def mass_state(mass, n_entries, n_burn):
         M = real_array("mass", mass)
     root = mass_root(M, D)
     W, kind = (1.0 / M, at.DIAGONAL) if M.ndim == 1 else (np.linalg.inv(M), at.FULL)
-    n_recorded = int(min(n_burn / mass.n_momenta, _MAX_RECORDED)) if learnt else 0  # the burn-in of a stream never ends
+    n_recorded = int(min(n_burn / mass.n_momenta, _MAX_RECORDED)) if learnt else 0  # n_burn is infinite on a stream
     scalars = np.concatenate([np.zeros(at.HEAD), W.ravel(), root.ravel(), np.zeros(W.size + n_recorded)])
     scalars[at.KIND] = kind
     scalars[at.FREEZE_AT] = n_burn
@@ -214,7 +225,7 @@ def mass_state(mass, n_entries, n_burn):
 
 
 def report_mass(sampler, states):
-    """Set the masses that its chains use on a fitted sampler, unless they are the identity."""
+    """Set ``inverse_mass_`` of a fitted sampler from the states of its chains, unless the mass is the identity."""
     D, scalars = states[0].theta.size, [state.scalars for state in states]
     kind = int(scalars[0][at.KIND])
     if not kind:
@@ -228,7 +239,7 @@ def report_mass(sampler, states):
 
 
 def report_acceptance(sampler, states):
-    """Set the factors of adapted step sizes, and the acceptance rates, of its chains on a fitted sampler."""
+    """Set ``step_factor_`` and ``acceptance_rate_`` of a fitted sampler from the states of its chains."""
     scalars = [state.scalars for state in states]
     sampler.step_factor_ = np.exp([s[at.LOG_FACTOR] for s in scalars])
     sampler.acceptance_rate_ = np.array([s[at.N_ACCEPTED] for s in scalars]) / max(1, states[0].n_steps)

@@ -18,7 +18,7 @@ from ._mass import IN_WINDOWS, report_mass, with_learnt_mass, with_tail
 
 @positional_parameters
 class NUTS(_Kinetic):
-    r"""No-U-turn sampler: Hamiltonian trajectories on all the data that end where they turn back.
+    r"""No-U-turn sampler: Hamiltonian trajectories on all the data that stop when they turn back.
 
     Targets the posterior exactly, for any ``step_size``. One step of the chain is one trajectory.
 
@@ -27,31 +27,32 @@ class NUTS(_Kinetic):
     step_size : float, schedule or "auto", default="auto"
         :math:`h` of the leapfrog. "auto" adapts it during burn-in to ``target_accept`` by dual averaging.
     target_accept : float, default=0.8
-        Mean acceptance rate over a trajectory. If trajectories diverge, set it to 0.95 or 0.99.
+        Mean acceptance rate over a trajectory to which ``step_size="auto"`` adapts. If trajectories diverge, set it to
+        0.95 or 0.99.
     max_depth : int, default=10
         Maximum number of doublings of a trajectory; 10 allows :math:`2^{10} - 1` leapfrog steps.
     mass : array-like, "auto", "diagonal", "full" or None, default="auto"
         :math:`M`, of shape (n_entries,) or (n_entries, n_entries). None: the identity. "diagonal" and "full" are
-        learnt from the draws of windows of burn-in, each twice as long as the last. With "auto", `sk_sgmcmc.sample`
-        learns a full mass of up to 200 entries, if burn-in has ten steps for each, and a diagonal one otherwise.
-        Estimators, whose coordinates have about unit spread, then use the identity, and so does `sk_sgmcmc.sample` with
-        a given ``step_size``.
+        learnt from draws in windows of burn-in, each twice as long as the one before. With "auto",
+        `sk_sgmcmc.sample` learns a full mass of up to 200 entries, if burn-in has ten steps for each, and a diagonal
+        mass otherwise. It uses the identity if you set ``step_size``. Estimators use the identity with "auto", since
+        their coordinates have about unit spread.
 
     Attributes
     ----------
     step_size_ : schedule
-        The step sizes in use, on the fitted copy; those of an adapted chain are these times ``step_factor_``.
+        The step sizes in use, on the fitted copy. If chains adapt them, multiply by ``step_factor_`` of the chain.
     acceptance_rate_ : ndarray of shape (n_chains,)
         Mean acceptance rate after burn-in.
     n_divergences_ : ndarray of shape (n_chains,)
-        Number of divergent trajectories after burn-in, whose energy changed by more than 1,000. Even a few mean that
-        the chains miss a part of the posterior, in which the curvature is too strong for the step size.
+        Number of divergent trajectories after burn-in: trajectories whose energy changed by more than 1,000. Even a few
+        mean that the chains miss a part of the posterior where the curvature is too strong for the step size.
     n_deepest_ : ndarray of shape (n_chains,)
         Number of trajectories after burn-in that were truncated at ``max_depth``.
     n_leapfrog_ : ndarray of shape (n_chains,)
-        Number of leapfrog steps after burn-in. Each takes one gradient.
+        Number of leapfrog steps after burn-in. Each computes one gradient.
     inverse_mass_ : ndarray of shape (n_chains, n_entries) or (n_chains, n_entries, n_entries)
-        The learnt or given masses, inverted.
+        Inverse of the mass that each chain uses, if it is not the identity.
 
     References
     ----------
@@ -111,7 +112,7 @@ class NUTS(_Kinetic):
         return with_learnt_mass(self, n_entries, n_burn)
 
     def _statistics(self, kept):
-        """What ArviZ calls sample statistics, by its names, of what the kernel kept (..., `nuts.N_STATISTICS`)."""
+        """Sample statistics under the names of ArviZ, from the array (..., `nuts.N_STATISTICS`) of the kernel."""
         return {
             "lp": kept[..., nuts.LOG_DENSITY],
             "energy": kept[..., nuts.ENERGY],

@@ -1,4 +1,4 @@
-"""Particle samplers: many states that follow a deterministic flow together and repel each other."""
+"""Particle samplers: many states that follow a deterministic flow and repel each other."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ _RULES = {"median": 0, "he": 1}  # codes as in `sk_sgmcmc.kernels.samplers.parti
 
 @positional_parameters
 class _Particles(_Euclidean):
-    r"""Shared by all: the number of particles, their start, and the kernel by which they interact.
+    r"""Base class of particle samplers: the number of particles, their start, and the kernel of their interaction.
 
     ``n_chains`` is the number of independent systems of particles.
 
     Parameters
     ----------
     n_particles : int, default=20
-        :math:`M`.
+        :math:`M`, the number of particles of a system.
     step_size : float, schedule or "auto", default="auto"
-        :math:`h`.
+        :math:`h`, the time of one step.
     bandwidth : {"median", "he"}, default="median"
-        :math:`s^2` of the kernel. "median" is half the median squared distance of two particles over
-        :math:`\log(M + 1)`. "he" is the bandwidth whose smoothed density is closest to the heat equation (HE), found by
-        one step of a search on the logarithmic scale at each step, and kept within a factor of 4 of the median's.
+        Rule for :math:`s^2` of the kernel. "median": half the median squared distance between two particles, divided by
+        :math:`\log(M + 1)`. "he": the bandwidth whose smoothed density follows the heat equation (HE) best, searched on
+        the logarithmic scale by one update per step, and kept within a factor of 4 of the median rule.
     start_scale : float, default=1
-        Particles start at independent normals of this standard deviation about the start of the model or target.
+        Standard deviation of the normal distribution, about the start of the model or target, from which the starts of
+        particles are drawn independently.
 
     Attributes
     ----------
     step_size_ : schedule
         The step sizes in use, on the fitted copy.
     bandwidth_ : ndarray of shape (n_chains, 2)
-        The last bandwidths of positions and of momenta, 0 where not used.
+        The last bandwidths of positions and of momenta; 0 where there is none.
     """
 
     n_particles: int = 20
@@ -84,12 +85,12 @@ class _Particles(_Euclidean):
 
 @positional_parameters
 class Blob(_Particles):
-    r"""The blob method: the flow of Langevin dynamics, by particles that repel each other.
+    r"""The blob method: the flow of Langevin dynamics, followed by particles that repel each other.
 
-    Approximates the posterior by its particles, better the more there are. With a fixed number of particles, the
-    posterior is not left unchanged, and a single particle goes to the mode. The fixed point does not depend on
-    ``step_size``. The draws are the particles after the last step, ``samples_[...]`` (n_chains, n_particles, ...):
-    ``burn_in`` and ``thin`` have no meaning here.
+    Approximates the posterior by particles, and better with more of them. With finitely many particles, the posterior
+    is not invariant; a single particle goes to the mode. The fixed point does not depend on ``step_size``. The draws
+    are the particles after the last step, and arrays in ``samples_`` have the shape (n_chains, n_particles, ...).
+    ``burn_in`` and ``thin`` have no effect.
 
     Notes
     -----
@@ -111,7 +112,7 @@ class Blob(_Particles):
 class GFSD(_Particles):
     r"""Gradient flow with a smoothed density: `Blob` with half of its repulsion.
 
-    Approximates the posterior by its particles, see `Blob` for the meaning of this and for the draws.
+    Approximates the posterior by particles; `Blob` describes the approximation and the draws.
 
     Notes
     -----
@@ -131,12 +132,12 @@ class GFSD(_Particles):
 class GFSF(_Particles):
     r"""Gradient flow with smoothed test functions.
 
-    Approximates the posterior by its particles, see `Blob` for the meaning of this and for the draws.
+    Approximates the posterior by particles; `Blob` describes the approximation and the draws.
 
     Parameters
     ----------
     ridge : float, default=0.01
-        Added to the diagonal of the kernel matrix before it is solved with.
+        :math:`\rho`, added to the diagonal of the kernel matrix before the linear system is solved.
 
     Notes
     -----
@@ -159,7 +160,7 @@ class GFSF(_Particles):
 class SVGD(_Particles):
     r"""Stein variational gradient descent.
 
-    Approximates the posterior by its particles, see `Blob` for the meaning of this and for the draws.
+    Approximates the posterior by particles; `Blob` describes the approximation and the draws.
 
     Notes
     -----
@@ -178,9 +179,9 @@ class SVGD(_Particles):
 
 @positional_parameters
 class PSGHMC(_Particles):
-    r"""The flow of stochastic-gradient Hamiltonian Monte Carlo by particles: momentum and friction without noise.
+    r"""Particles that follow the flow of stochastic-gradient Hamiltonian Monte Carlo: momentum, friction, no noise.
 
-    Approximates the posterior by its particles, see `Blob` for the meaning of this and for the draws.
+    Approximates the posterior by particles; `Blob` describes the approximation and the draws.
 
     Parameters
     ----------
@@ -188,7 +189,7 @@ class PSGHMC(_Particles):
         "det" replaces the noise of `SGHMC` by the score of the momenta; "fgh" is the fibre-gradient Hamiltonian flow,
         in which the scores of positions and of momenta also drive each other.
     friction : float, default=1
-        :math:`C`.
+        :math:`C`, in units of mass/time.
     mass : float, default=1
         :math:`m`, the same for every momentum.
 
@@ -200,9 +201,9 @@ class PSGHMC(_Particles):
        p &\leftarrow p + h \, [\nabla \log p(\theta) + f b(\theta) - C p / m + C b(p)], \\
        \theta &\leftarrow \theta + h \, [p / m - f b(p)],
 
-    the second with the new momenta. "fgh" without friction is then a symplectic step of the Hamiltonian
-    :math:`\sum_i [-\log p(\theta_i) + p_i^2 / 2m + \log S_i(\theta) + \log S_i(p)]`. The paper's step uses the old
-    momenta. Its :math:`\Sigma` is :math:`m`.
+    where the second update uses the new momenta. "fgh" without friction is then a symplectic step of the Hamiltonian
+    :math:`\sum_i [-\log p(\theta_i) + p_i^2 / 2m + \log S_i(\theta) + \log S_i(p)]`. The step of the paper uses the old
+    momenta. :math:`\Sigma` in the paper is :math:`m`.
 
     References
     ----------

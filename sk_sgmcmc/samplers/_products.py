@@ -1,4 +1,4 @@
-"""Products of manifolds: the layout of their blocks in a state, and points on them."""
+"""Products of manifolds: the layout of their blocks in a state, and points on the manifolds."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ MANIFOLDS = ("sphere", "simplex", "stiefel", "euclidean")
 
 
 class Block(NamedTuple):
-    """Rows of one width on a manifold; each frame is a block, while spheres or simplices may share one."""
+    """Rows of the same width on one manifold: any number of spheres or simplices, or one orthonormal frame."""
 
     geometry: str
     n_rows: int
@@ -18,9 +18,9 @@ class Block(NamedTuple):
 
 
 class Product:
-    """A product of manifolds, whose blocks fill a state one after the other in memory order.
+    """A product of manifolds, whose blocks follow each other in the memory of a state.
 
-    It takes the place of a geometry's name, which is "product".
+    Used as ``geometry`` in place of a name; as a string it is "product".
 
     Parameters
     ----------
@@ -34,45 +34,48 @@ class Product:
         return "product"
 
     def table(self):
-        """(n_blocks, 3): geometry, rows and width, as `sk_sgmcmc.kernels.samplers.geometry` reads it."""
+        """Geometry, rows and width of each block, (n_blocks, 3), as `sk_sgmcmc.kernels.samplers.geometry` reads it."""
         codes = {name: getattr(geometry, name.upper()) for name in MANIFOLDS}
         return np.array([[codes[block.geometry], *block[1:]] for block in self.blocks], dtype=float)
 
     def split(self, theta):
-        """Views of a state, or of its derivative: one (n_rows, width) for each block."""
+        """The blocks of a state or of a gradient, as a list of views of shape (n_rows, width)."""
         ends = np.cumsum([block.n_rows * block.width for block in self.blocks])
         parts = np.split(np.ascontiguousarray(theta).ravel(), ends[:-1])
         return [part.reshape(block[1:]) for part, block in zip(parts, self.blocks, strict=True)]
 
     def project(self, theta, vector):
-        """The tangential part of a vector at theta, flat."""
+        """The tangential part of a vector at theta, as a flat array."""
         x = np.array(theta, dtype=float).reshape(-1, 1)
         v = np.array(vector, dtype=float).reshape(-1, 1)
         geometry.product_project(x, v, self.table())
         return v.ravel()
 
     def dimension(self):
-        """Dimension of the product, and the mean of a squared velocity."""
+        """Dimension of the product, which is also the mean squared length of a velocity."""
         return int(geometry.dimension(geometry.PRODUCT, np.zeros((1, 1)), self.table()))
 
     def start(self):
-        """A point of each block, (n_rows, width)."""
+        """A list with a point of each block, of shape (n_rows, width), from which chains start."""
         return [_START[block.geometry](*block[1:]) for block in self.blocks]
 
     def moved(self, theta, distance, rng):
-        """A point of the product in a random direction from theta, in the shape of theta."""
+        """A point of the product at about ``distance`` from theta in a random direction, in the shape of theta.
+
+        ``distance`` scales the displacement; on a simplex it is the share of the way to a random point.
+        """
         parts = [
             _MOVE[block.geometry](x, distance, rng) for block, x in zip(self.blocks, self.split(theta), strict=True)
         ]
         return np.concatenate([part.ravel() for part in parts]).reshape(np.shape(theta))
 
     def check(self, theta, name="init"):
-        """Raise if a point lies off the product, to which no draw would ever return."""
+        """Raise if a point does not lie on the product; a chain that starts there would never reach it."""
         for at, (block, x) in enumerate(zip(self.blocks, self.split(theta), strict=True)):
             off, needed = _DISTANCE_FROM[block.geometry](x), _DESCRIPTION[block.geometry]
             if not off <= 1e-6:
                 where = f", in its block {at} ({block.geometry})" if len(self.blocks) > 1 else ""
-                raise ValueError(f"{name} lies off the manifold by {off:.3g}{where}; give {needed}.")
+                raise ValueError(f"{name} lies off the manifold by {off:.3g}{where}; pass {needed}.")
 
 
 _START = {

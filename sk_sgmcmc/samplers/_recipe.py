@@ -1,4 +1,4 @@
-"""Your own dynamics, given by two matrices."""
+"""Dynamics of your own, defined by two matrices."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ._euclidean import _CONDITIONAL, _Euclidean, overdamped_step
 from ._particles import _RULES, _Particles
 
 _HOW = (
-    "Give a function jitted by numba.njit that writes two matrices and their divergences:\n\n"
+    "Pass a function jitted by numba.njit that writes two matrices and their divergences:\n\n"
     "    @numba.njit\n"
     "    def matrices(z, slope, D, Q, div_D, div_Q):\n"
-    "        slope[dim:] = z[dim:]   # derivative of the auxiliaries' energy; slope[:dim] is given\n"
+    "        slope[dim:] = z[dim:]   # gradient of the energy of auxiliary variables; slope[:dim] is set already\n"
     "        D[0, 0] = ...           # (m, m), symmetric and positive semi-definite\n"
     "        Q[0, 1] = ...           # (m, m), antisymmetric\n"
     "        div_D[0] = ...          # sum over j of the derivative of D[0, j] along z[j]; div_Q likewise"
@@ -32,25 +32,25 @@ _DIFFERENCE = 1e-6
 
 @positional_parameters
 class _Recipe:
-    r"""Shared by both kinds: a state with auxiliaries, and checks of the user's function.
+    r"""Base class of recipes: a state with auxiliary variables, and checks of the user's function.
 
     Parameters
     ----------
     matrices : function jitted by ``numba.njit``
-        ``f(z, slope, D, Q, div_D, div_Q)`` receives the state :math:`z` (m,), the ``dim`` parameters before the
-        auxiliaries, and the gradient of the parameters' energy in ``slope[:dim]``. It writes the gradient of the
-        auxiliaries' energy into ``slope[dim:]``, :math:`D` and :math:`Q` (m, m), and
-        :math:`\mathrm{div}_i = \sum_j \partial_j D_{ij}` (m,) of each. Zeros need not be written. Symmetries and
-        divergences are checked where chains start.
+        ``f(z, slope, D, Q, div_D, div_Q)`` receives the state :math:`z` (m,), which consists of the ``dim`` parameters
+        and then the auxiliary variables, and the gradient of the energy of the parameters in ``slope[:dim]``. It writes
+        the gradient of the energy of the auxiliary variables into ``slope[dim:]``, the matrices :math:`D` and :math:`Q`
+        (m, m), and their divergences :math:`\mathrm{div}_i = \sum_j \partial_j D_{ij}` (m,), likewise for :math:`Q`.
+        Zeros need not be written. Symmetries and divergences are checked at the start of chains.
     n_auxiliary : int, default=0
-        Momenta, thermostats, ...
+        Number of auxiliary variables, such as momenta and thermostats.
     step_size : float, schedule or "auto", default="auto"
-        :math:`h`.
+        :math:`h`, the time of one step.
     stages : array-like of shape (m,), default=None
-        When each entry of :math:`z` moves within a step: those of stage 0 first, those of stage 1 at the new values
-        of the others, and so on. None: all at once.
+        Order in which the entries of :math:`z` move within a step: first the entries of stage 0, then the entries of
+        stage 1, given the new values of the others, and so on. None: all at once.
     auxiliary_start : float or array-like of shape (n_auxiliary,), default=0
-        Where auxiliaries start.
+        Start of the auxiliary variables.
     """
 
     _reads_log_density = False
@@ -65,11 +65,13 @@ class _Recipe:
     def _stages(self, m):
         stages = np.zeros(m) if self.stages is None else real_array("stages", self.stages)
         if stages.shape != (m,) or not np.all(np.isfinite(stages)) or set(stages) != set(range(int(stages.max()) + 1)):
-            raise ValueError(f"stages={self.stages!r} must hold {m} whole numbers: 0, and all up to the largest.")
+            raise ValueError(
+                f"stages={self.stages!r} must hold {m} whole numbers, without a gap between 0 and the largest."
+            )
         return stages
 
     def _check(self, z):
-        """Raise if the matrices at ``z`` are invalid, or if their divergences do not match differences."""
+        """Raise if the matrices at ``z`` are invalid, or if their divergences do not match finite differences."""
 
         def at(z):
             m = z.size
@@ -90,7 +92,7 @@ class _Recipe:
                 measured += (at(z + away)[which] - at(z - away)[which])[:, j] / (2.0 * away[j])
             if not np.allclose(measured, given, rtol=1e-3, atol=1e-4 * max(1.0, np.abs(given).max())):
                 raise ValueError(
-                    f"{name} at the start is {given.tolist()}, but by differences {measured.tolist()}. {_HOW}"
+                    f"{name} at the start is {given.tolist()}, but finite differences are {measured.tolist()}. {_HOW}"
                 )
 
     def _auxiliaries(self):
@@ -103,7 +105,7 @@ class _Recipe:
         return np.broadcast_to(start, (self.n_auxiliary,))
 
     def _begun(self, theta):
-        """The numbers of a state that starts at theta, of a chain or a particle; checks the function there."""
+        """The scalars of a chain that starts at theta, or whose first particle does; checks the function there."""
         z = np.concatenate([theta.ravel(), self._auxiliaries()])
         self._kernel()
         self._check(z)
@@ -120,9 +122,9 @@ class _Recipe:
 class Recipe(_Recipe, _Euclidean):
     r"""The complete recipe: stochastic-gradient dynamics from a diffusion and a curl matrix.
 
-    Every choice of a positive semi-definite :math:`D(z)` and an antisymmetric :math:`Q(z)` leaves
-    :math:`p(z) \propto e^{-H(z)}` unchanged, with an error of order ``step_size``; :math:`H` is minus the log posterior
-    plus the energy of the auxiliaries.
+    Targets :math:`p(z) \propto e^{-H(z)}` with an error of order ``step_size``, for any positive semi-definite
+    :math:`D(z)` and antisymmetric :math:`Q(z)`. :math:`H` is the energy of the auxiliary variables minus the log
+    posterior.
 
     Attributes
     ----------
@@ -132,7 +134,7 @@ class Recipe(_Recipe, _Euclidean):
     Notes
     -----
     :math:`z \leftarrow z + h [\mathrm{div} (D + Q) - (D + Q) \nabla H] + N(0, 2 h D)`. A step costs :math:`m^3`
-    operations for each stage: a way to try out dynamics, not to run them on wide models.
+    operations for each stage, so use this class to try out dynamics, not to run them on models of many parameters.
 
     References
     ----------
@@ -187,29 +189,29 @@ class Recipe(_Recipe, _Euclidean):
 
 @positional_parameters
 class ParticleRecipe(_Recipe, _Particles):
-    r"""The complete recipe without noise: the flow that the same two matrices define, by particles.
+    r"""The complete recipe without noise: particles that follow the flow which the two matrices define.
 
-    Approximates the posterior by its particles, see `Blob` for the meaning of this and for the draws.
+    Approximates the posterior by particles; `Blob` describes the approximation and the draws.
 
     Parameters
     ----------
     kind : {"det", "fgh"}, default="det"
-        Whether the particles' own density :math:`q` acts along :math:`D` only, or along :math:`Q` as well. Both move
-        the density alike.
+        Whether the density :math:`q` of the particles acts along :math:`D` only ("det"), or along :math:`Q` as well
+        ("fgh"). Both move the density in the same way.
     bandwidth : {"median", "he"}, default="median"
-        See `Blob`; chosen separately for parameters and auxiliaries.
+        See `Blob`. Chosen separately for parameters and auxiliary variables.
 
     Attributes
     ----------
     step_size_ : schedule
         The step sizes in use, on the fitted copy.
     bandwidth_ : ndarray of shape (n_chains, 2)
-        The last bandwidths of parameters and of auxiliaries, 0 where not used.
+        The last bandwidths of parameters and of auxiliary variables; 0 where there is none.
 
     Notes
     -----
     "det": :math:`\dot z = D \nabla \log (p / q) + Q \nabla \log p + \mathrm{div}\, Q`; "fgh":
-    :math:`\dot z = (D + Q) \nabla \log (p / q)`. The first moves the density as `Recipe` does.
+    :math:`\dot z = (D + Q) \nabla \log (p / q)`. "det" moves the density as `Recipe` does.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Exact references for the stochastic samplers."""
+"""Exact samplers, as references for the stochastic ones."""
 
 from ..kernels.samplers import simplex
 from ._base import Sampler
@@ -7,12 +7,12 @@ from ._base import Sampler
 class ExactDirichlet(Sampler):
     r"""Independent draws from the conjugate posterior: the limit :math:`h \to \infty` of `SCIR` on the full data.
 
-    Targets :math:`\mathrm{Gamma}(a, 1)` cell by cell, exactly and without memory. It always reads all the data,
-    whatever the ``batch_size``.
+    Targets :math:`\mathrm{Gamma}(a, 1)` cell by cell, exactly; draws are independent given the shapes. Each step reads
+    all the data, whatever the ``batch_size``.
 
     See Also
     --------
-    SCIR : The stochastic sampler for which it is the reference.
+    SCIR : The stochastic sampler with the same target.
     """
 
     _name = "exact-dirichlet"
@@ -28,15 +28,15 @@ class Gibbs(Sampler):
     r"""The model's own Gibbs sampler over all the data: exact, one sweep per step.
 
     Targets the posterior exactly, and has no step size. For models of counts it is collapsed: topics, or components of
-    a Dirichlet process, are integrated out. Each token's topic, or row's cluster, is drawn given those of all others,
-    and topics or components are drawn from their Dirichlet distribution given the counts when a draw is kept. It is the
-    limit that stochastic-gradient samplers approximate, and the default of the count topic models, of
-    `DPCategoricalMixture` and of `BayesianLinearRegression` if ``fit`` receives all the data. For topic models, it is
-    exact with whole counts only: the conditionals of fractional tokens belong to no joint distribution.
+    a Dirichlet process, are integrated out. A sweep draws the topic of each token, or the component of each row, given
+    all others. When a draw is kept, topics or components are drawn from their Dirichlet distribution given the counts.
+    It is the default of the count topic models, of `DPCategoricalMixture` and of `BayesianLinearRegression` if ``fit``
+    receives all the data. For topic models, it is exact with whole counts only: the conditionals of fractional tokens
+    belong to no joint distribution.
 
     See Also
     --------
-    SliceGibbs : The same for Dirichlet processes with weights and components in the state.
+    SliceGibbs : Not collapsed, for Dirichlet processes: weights and components are in the state.
 
     References
     ----------
@@ -51,10 +51,10 @@ class Gibbs(Sampler):
 
 
 class SliceGibbs(Sampler):
-    r"""The slice sampler of Dirichlet-process mixtures over all the data: sticks and components drawn exactly.
+    r"""Slice sampler of Dirichlet process mixtures over all the data, with exact draws of sticks and components.
 
     Targets the posterior exactly, without truncation. A step draws a slice below the weight of each row's component,
-    the labels given the slices, and then sticks and components given the labels.
+    then the labels given the slices, and then sticks and components given the labels.
 
     See Also
     --------

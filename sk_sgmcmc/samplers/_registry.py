@@ -1,4 +1,4 @@
-"""Names of samplers, and which of them fit a model."""
+"""Names of samplers, and the samplers that fit a model."""
 
 import numpy as np
 from sklearn.base import clone
@@ -20,11 +20,11 @@ def _made(cls, **parameters):
     return make
 
 
-# All names of samplers. Each value makes the sampler when called without arguments.
+# All names of samplers. Each value is a class or function that makes the sampler when called without arguments.
 SAMPLERS = {
     cls._name: cls
     for cls in map(vars(public).get, public.__all__)
-    # Not those that have several names, or that a name alone does not make.
+    # Without PSGHMC, which has several names, and recipes, which need arguments.
     if isinstance(getattr(cls, "_name", None), str) and cls not in (Recipe, ParticleRecipe)
 }
 LEARNT_MASS = {f"{cls._name}-em": _made(cls, mass=MonteCarloEM) for cls in (HMC, SGHMC, SGNHT, SGNPHMC)}
@@ -32,7 +32,7 @@ SAMPLERS.update(LEARNT_MASS)
 SAMPLERS.update({f"psghmc-{kind}": _made(PSGHMC, kind=kind) for kind in ("det", "fgh")})
 
 
-# Signals and spaces in the words of errors.
+# Signals and spaces as error messages call them.
 _SIGNALS = {
     "gradient": "a gradient",
     "conditional-gradient": "a conditional gradient",
@@ -52,10 +52,10 @@ _SPACES = {
 
 
 def make_sampler(sampler, offers=None, model_name=None):
-    """The sampler of a user's ``sampler=`` argument: a name becomes its object, an object stays itself.
+    """The sampler object for a user's ``sampler=`` argument, which is a name or a sampler.
 
-    An object with parameters that are integers of NumPy is replaced by a copy with Python's. The error for an unknown
-    name lists those that fit what a model ``offers``; without it, all.
+    A sampler with NumPy integers among its parameters is replaced by a copy with Python integers. The error for an
+    unknown name lists the samplers that fit the pairs in ``offers``, or all samplers without it.
     """
     if isinstance(sampler, str):
         if sampler not in SAMPLERS:
@@ -69,7 +69,7 @@ def make_sampler(sampler, offers=None, model_name=None):
             f"of type {type(sampler).__name__}."
         )
     narrow = {name: value for name, value in sampler.get_params().items() if isinstance(value, np.integer)}
-    if narrow:  # they would overflow in products; the user's object is left alone
+    if narrow:  # NumPy integers may overflow in products; the user's object stays unchanged
         sampler = clone(sampler).set_params(**{name: int(value) for name, value in narrow.items()})
     return sampler
 
@@ -89,7 +89,10 @@ def names_fitting(offers):
 
 
 def check_fits(sampler, offers, model_name):
-    """The (geometry, signal) on which a sampler and a model agree; raises with the samplers that do fit if none."""
+    """The first (geometry, signal) that a sampler accepts and a model offers.
+
+    If there is none, raises an error that lists the samplers which fit the model.
+    """
     pair = fitting_pair(sampler, offers)
     if pair is None:
         needs = " or ".join(sorted(_in_words(*pair) for pair in sampler._fits))

@@ -1,4 +1,4 @@
-"""Samplers on flat space whose mass is a metric that depends on the position."""
+"""Samplers on Euclidean space whose mass is a metric that depends on the position."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ class RHMC(HMC):
     step_size : float, schedule or "auto", default="auto"
         :math:`h` of the leapfrog. "auto" adapts it during burn-in to the acceptance rate ``target_accept``.
     n_leapfrog : int, default=10
-        Steps of a trajectory.
+        Number of leapfrog steps of a trajectory.
     jitter : float, default=0.2
-        Each trajectory's step size is multiplied by a uniform number on (1 - jitter, 1 + jitter).
+        The step size of each trajectory is multiplied by a uniform number on (1 - jitter, 1 + jitter).
     target_accept : float, default=0.95
-        See ``step_size``. It is higher than for `HMC`, because a chain may stay for a long time at a point from which
-        the implicit equations have no solution at a long step.
+        Acceptance rate to which ``step_size="auto"`` adapts. The default is higher than for `HMC`: with long steps, the
+        implicit equations have no solution at some points, and a chain may stay there for a long time.
     n_fixed_point : int, default=50
         Maximum number of iterations for each of the two implicit equations of a step.
     tolerance : float, default=1e-9
         Relative change at which iterations end. If an equation is not solved to this tolerance, the trajectory is
-        rejected. With 0, there are always ``n_fixed_point`` iterations, as in the references: such trajectories are not
-        quite reversible, and the draws do not quite follow the target.
+        rejected. With 0, there are always ``n_fixed_point`` iterations, as in the reference. Trajectories are then only
+        approximately reversible, and draws follow the target only approximately.
 
     Attributes
     ----------
     step_size_ : schedule
-        The step sizes in use, on the fitted copy; those of an adapted chain are these times ``step_factor_``.
+        The step sizes in use, on the fitted copy. If chains adapt them, multiply by ``step_factor_`` of the chain.
     acceptance_rate_ : ndarray of shape (n_chains,)
         Share of trajectories that were accepted.
 
@@ -95,24 +95,26 @@ class RHMC(HMC):
 class SGRNPHMC(SGNPHMC):
     r"""Stochastic Riemannian Nosé-Poincaré Hamiltonian Monte Carlo: `SGNPHMC` under a metric.
 
-    Targets the posterior with an error of order ``step_size`` squared. The metric comes from as many rows as a
-    minibatch has, and at least five for each coordinate. They are the same at every step: the metric has to be a
-    function of :math:`\theta`, and any such function leaves the target unchanged.
+    Targets the posterior with an error of order ``step_size`` squared. The metric is computed from a fixed subset of
+    rows: as many as a minibatch has, and at least five for each coordinate. The subset is the same at every step,
+    because the metric must be a function of :math:`\theta` only. Any such function leaves the target invariant.
 
     Parameters
     ----------
     step_size : float, schedule or "auto", default="auto"
         :math:`h`, the time of one step.
     friction : float, default=1
-        :math:`C`, friction of the momentum, with its noise, in units of 1/time; 0 leaves the deterministic dynamics.
+        :math:`C`, friction of the momentum in units of 1/time, with the noise that matches it. 0: deterministic
+        dynamics.
     thermostat_friction : float, default=0
-        :math:`A`, friction of :math:`q`, with its noise.
+        :math:`A`, friction of :math:`q`, with the noise that matches it.
     thermostat_mass : float, default=1
         :math:`Q`, in units of the number of entries.
     drive : {"kinetic", "likelihood"}, default="kinetic"
-        Force on :math:`q`, see `SGNPHMC`.
+        Force on :math:`q`; see `SGNPHMC`.
     n_fixed_point : int, default=4
-        Iterations for each of the two implicit equations of a step. One, as in the reference, is of first order.
+        Number of iterations for each of the two implicit equations of a step. With 1, as in the reference, the error is
+        of first order.
     temperature : float, default=1
         :math:`T`: the target is :math:`p^{1/T}`.
 

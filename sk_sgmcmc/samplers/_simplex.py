@@ -15,18 +15,18 @@ _FORMS = {"expanded-mean", "expanded-natural", "reduced-mean", "reduced-natural"
 
 @positional_parameters
 class SCIR(Sampler):
-    r"""Stochastic Cox-Ingersoll-Ross process: no discretisation error on sparse simplices.
+    r"""Stochastic Cox-Ingersoll-Ross process, without discretisation error on sparse simplices.
 
-    Targets :math:`\mathrm{Gamma}(a, 1)` cell by cell, exactly for any ``step_size`` when the shape :math:`a` is
-    fixed; a column of cells, divided by its sum, is then a draw from :math:`\mathrm{Dirichlet}(a)`. With a minibatch,
-    :math:`a` is replaced by the unbiased :math:`\hat a = \mathrm{prior} + (N/n) \sum_{i \in S} z_i`.
+    Targets :math:`\mathrm{Gamma}(a, 1)` cell by cell, exactly for any ``step_size`` if the shape :math:`a` is
+    fixed. A column of cells, divided by its sum, is then a draw from :math:`\mathrm{Dirichlet}(a)`. With minibatches,
+    :math:`a` is replaced by the unbiased estimate :math:`\hat a = \mathrm{prior} + (N/n) \sum_{i \in S} z_i`.
 
     Parameters
     ----------
     step_size : float, schedule or "auto", default="auto"
-        :math:`h`, the time of one transition. The chain forgets a share :math:`1 - e^{-h}` of its state in a step; with
-        ``numpy.inf`` it forgets all of it, and a step is an exact draw given the shapes. "auto" lets the model choose;
-        its choice is in ``step_size_`` of the fitted copy.
+        :math:`h`, the time of one transition. The chain forgets a share :math:`1 - e^{-h}` of its state in a step. With
+        ``numpy.inf``, it forgets all of it, and a step is an exact draw given the shapes. "auto": chosen by the model,
+        and reported in ``step_size_`` of the fitted copy.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class SCIR(Sampler):
     -----
     One transition draws :math:`P \sim \mathrm{Poisson}(\theta e^{-h} / (1 - e^{-h}))` and sets
     :math:`\theta \leftarrow (1 - e^{-h}) \, \mathrm{Gamma}(\hat a + P, 1)`, which is the paper's non-central
-    chi-squared with :math:`2 \hat a` degrees of freedom, in a form that holds for every :math:`\hat a > 0`.
+    chi-squared with :math:`2 \hat a` degrees of freedom, in a form that is valid for every :math:`\hat a > 0`.
     A noisy :math:`\hat a` adds :math:`\frac{1 - e^{-h}}{1 + e^{-h}} \mathrm{Var}[\hat a]` to the variance.
     Cells absent from a minibatch keep a constant shape, so they are updated lazily, by one transition over the elapsed
     time: the cost of a step does not depend on the number of cells.
@@ -66,11 +66,15 @@ class SCIR(Sampler):
     _simplex_step = 0.1
 
     def _stable_step(self, curvature, noise, *, share=0.05, reach=0.4):
-        """``noise`` is the variance of a shape over the shape, of which h/2 is added; 0 if shapes are exact."""
+        """As in the base class; ``noise`` is the variance of the estimate of a shape, divided by the shape.
+
+        Noise increases the variance of a cell by about h/2 times this ratio, relative to its exact variance. The ratio
+        is 0 for exact shapes.
+        """
         return 2.0 * share / noise if noise else np.inf
 
     def _simplex_schedule(self, noisy):
-        # With exact shapes it is best to forget the state at once; noisy ones have to be averaged over time.
+        # With exact shapes, independent draws are best. Noisy shapes have to be averaged over time.
         return PolynomialDecay(0.1, 10.0, 0.33) if noisy else ConstantStep(np.inf)
 
     def _kernels(self, geometry):
@@ -79,14 +83,14 @@ class SCIR(Sampler):
 
 @positional_parameters
 class ExponentialOU(Sampler):
-    r"""Exponential Ornstein-Uhlenbeck process, exactly solvable, for log-normal targets on (0, inf).
+    r"""Exponential Ornstein-Uhlenbeck process: exact transitions for log-normal targets on (0, inf).
 
-    Targets :math:`\mathrm{LogNormal}(m, s^2)`, exactly for any ``step_size`` when :math:`m` is fixed.
+    Targets :math:`\mathrm{LogNormal}(m, s^2)`, exactly for any ``step_size`` if :math:`m` is fixed.
 
     Parameters
     ----------
     step_size : float, schedule or "auto", default="auto"
-        :math:`h`, the time of one transition; with ``numpy.inf``, a step forgets the state.
+        :math:`h`, the time of one transition. With ``numpy.inf``, draws are independent.
 
     Attributes
     ----------
@@ -125,12 +129,11 @@ class SGRLD(Sampler):
     Parameters
     ----------
     step_size : float, schedule or "auto", default="auto"
-        :math:`h` of the drift; the noise has variance :math:`2 h G^{-1}`. (The papers' :math:`\epsilon` is
+        :math:`h` of the drift; the noise has variance :math:`2 h G^{-1}`. (:math:`\epsilon` in the papers is
         :math:`2 h`.)
     parameterization : str, default="expanded-mean"
-        One of "expanded-mean", "expanded-natural", "reduced-mean" and "reduced-natural".
-        The coordinates of the simplex. Only the first is safe for rare cells: it reflects at 0, while the natural ones
-        divide by the probability.
+        Coordinates of the simplex: "expanded-mean", "expanded-natural", "reduced-mean" or "reduced-natural". Only
+        "expanded-mean" is safe for rare cells. It reflects at 0, while natural coordinates divide by the probability.
 
     Attributes
     ----------
@@ -151,7 +154,7 @@ class SGRLD(Sampler):
                        - \frac{\hat a_K - 1}{\pi_K}) + \sqrt{2h/\hat n}(Z_j/\sqrt{\pi_j} - Z_K/\sqrt{\pi_K})`
     =================  =====================================================================================
 
-    A reduced-mean step may leave the simplex. It is returned by taking absolute values and rescaling to sum 1.
+    A "reduced-mean" step may leave the simplex. The state is brought back by absolute values and rescaling to sum 1.
 
     References
     ----------
@@ -172,8 +175,9 @@ class SGRLD(Sampler):
         return share / 5.0 / max(noise, 1.0)
 
     def _simplex_schedule(self, noisy):
-        # The paper's schedule with a fifth of its first step: from our start, large steps lead away again. The steps
-        # are also small enough for the error at the boundary: a cell that should be 0 stays at about the step size.
+        # The paper's schedule with a fifth of its first step: large steps would lead away from our start, which is
+        # already good. Small steps also limit the error at the boundary, where a cell that should be 0 stays at about
+        # the step size.
         return PolynomialDecay(0.01, 1000.0, 0.55)
 
     @property
@@ -181,7 +185,7 @@ class SGRLD(Sampler):
         return self.parameterization.endswith("natural")
 
     def _simplex_start(self, shape, rng):
-        if self._is_natural:  # does not reach draws of rare cells
+        if self._is_natural:  # the mean: the chain would not move from draws of rare cells, which are nearly 0
             return np.log(shape) - np.log(shape[-1])
         cells = super()._simplex_start(shape, rng)
         return cells / cells.sum(axis=0) if self.parameterization == "reduced-mean" else cells
@@ -193,7 +197,7 @@ class SGRLD(Sampler):
         return theta if self._is_natural else super()._simplex_logs(theta, aux)
 
     def _simplex_extended(self, theta, shape, cells, total):
-        if self._is_natural:  # the mean of the cells, as at the start
+        if self._is_natural:  # means of the new cells instead of draws, as in `_simplex_start`
             top = theta.max(axis=0)
             unit = top + np.log(np.exp(theta - top).sum(axis=0) / total)
             extended = np.vstack([theta, np.log(shape) + unit])

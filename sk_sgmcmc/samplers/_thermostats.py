@@ -1,4 +1,4 @@
-"""Thermostats on flat space: samplers that adapt to the noise of gradients."""
+"""Thermostats on Euclidean space: samplers that adapt to the noise of gradients."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ from ._mass import MonteCarloEM
 class SGNHT(_Kinetic):
     r"""Stochastic-gradient Nosé-Hoover thermostat: friction that adapts to the noise of gradients.
 
-    Targets the posterior, with an error of order ``step_size`` ("euler") or its square ("aboba"), under any mass, even
-    if the gradient has white noise of unknown constant variance. A scalar friction removes noise with the covariance of
-    the mass: other noise leaves some directions too warm and others too cold, unless the mass is learnt. Blocks of rows
-    that are read in turn have noise that is not white, see ``with_replacement``.
+    Targets the posterior, with an error of order ``step_size`` ("euler") or ``step_size`` squared ("aboba"), under any
+    mass, even if the gradient has white noise of unknown constant variance. A scalar friction removes only noise whose
+    covariance is proportional to the mass. Other noise leaves some directions too warm and others too cold, unless the
+    mass is learnt. The noise is not white if adjacent rows are read in turn; see ``with_replacement``.
 
     Parameters
     ----------
     step_size : float, schedule or "auto", default="auto"
         :math:`h`, the time of one step.
     noise : float, default=1
-        :math:`A`, the injected noise; the thermostat's mean is :math:`A` plus the contribution of gradients.
+        :math:`A`, the injected noise. The mean of the thermostat :math:`\xi` is :math:`A` plus the contribution of
+        gradient noise.
     scheme : {"aboba", "euler"}, default="aboba"
         Symmetric splitting, or the paper's Euler step.
     form : {"mass", "white"}, default="mass"
-        Which of the two pairs of friction and noise that are valid under a mass: friction :math:`\xi p` with noise
-        :math:`2 A M`, or friction :math:`\xi M^{-1} p` with noise :math:`2 A I` ("euler" only).
+        Friction and noise, in one of the two forms that are valid under a mass: friction :math:`\xi p` with noise
+        :math:`2 A M` ("mass"), or friction :math:`\xi M^{-1} p` with noise :math:`2 A I` ("white"; only with
+        ``scheme="euler"``).
     thermostat_mass : float, default=1
-        :math:`\mu`; a smaller one makes :math:`\xi` move faster.
+        :math:`\mu`. With a smaller value, :math:`\xi` changes faster.
     mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
         :math:`M`. None: the identity.
     temperature : float, default=1
@@ -52,8 +54,8 @@ class SGNHT(_Kinetic):
     "mass": :math:`\dot p = \nabla \log p - \xi p + N(0, 2 A M)`, :math:`\mu \dot\xi = p^\top M^{-1} p / D - T`.
     "white": :math:`\dot p = \nabla \log p - \xi M^{-1} p + N(0, 2 A)`,
     :math:`\mu \dot\xi = p^\top M^{-2} p / \operatorname{tr} M^{-1} - T`. The form printed in the reference, friction
-    :math:`\xi M^{-1} p` with :math:`\dot\xi = p^\top M^{-1} p / D - 1`, leaves the target unchanged only if
-    :math:`M \propto I`; the tests include it, and reject it.
+    :math:`\xi M^{-1} p` with :math:`\dot\xi = p^\top M^{-1} p / D - 1`, leaves the target invariant only if
+    :math:`M \propto I`.
 
     References
     ----------
@@ -100,7 +102,7 @@ class SGNHT(_Kinetic):
 
 @positional_parameters
 class SGNPHMC(_Kinetic):
-    r"""Stochastic Nosé-Poincaré Hamiltonian Monte Carlo: a thermostat that rescales time, to second order.
+    r"""Stochastic Nosé-Poincaré Hamiltonian Monte Carlo: a second-order thermostat that rescales time.
 
     Targets the posterior with an error of order ``step_size`` squared.
 
@@ -109,14 +111,15 @@ class SGNPHMC(_Kinetic):
     step_size : float, schedule or "auto", default="auto"
         :math:`h`, the time of one step.
     friction : float, default=1
-        :math:`C`, friction of the momentum, with its noise, in units of 1/time; 0 leaves the deterministic dynamics.
+        :math:`C`, friction of the momentum in units of 1/time, with the noise that matches it. 0: deterministic
+        dynamics.
     thermostat_friction : float, default=0
-        :math:`A`, friction of :math:`q`, with its noise.
+        :math:`A`, friction of :math:`q`, with the noise that matches it.
     thermostat_mass : float, default=1
         :math:`Q`, in units of the number of entries; learnt together with ``mass``.
     drive : {"kinetic", "likelihood"}, default="kinetic"
-        Force on :math:`q`: the kinetic energy, or, as in the paper, the log density and :math:`H_0`. Where
-        :math:`H = 0` they are equal; on minibatches the second adds the noise of the log density itself.
+        Force on :math:`q`: computed from the kinetic energy, or, as in the paper, from the log density and :math:`H_0`.
+        The two are equal where :math:`H = 0`. On minibatches, "likelihood" adds the noise of the log density.
     mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
         :math:`M`. None: the identity.
     temperature : float, default=1

@@ -1,4 +1,4 @@
-"""Step sizes that change with the step."""
+"""Schedules of step sizes."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class PolynomialDecay(Schedule):
     offset : float, default=1000
         :math:`\tau`, the number of steps after which the decay sets in.
     exponent : float, default=0.55
-        :math:`\kappa`. In (0.5, 1] the squares of the steps have a finite sum, which the Robbins-Monro conditions
-        require; smaller values keep the chain moving for longer.
+        :math:`\kappa`. The Robbins-Monro conditions require values in (0.5, 1]. Smaller values keep the chain moving
+        for longer.
 
     References
     ----------
@@ -81,17 +81,17 @@ class PolynomialDecay(Schedule):
 class CyclicalStep(Schedule):
     r"""Cosine cycles: :math:`h_t = h_0 \, [\cos(\pi (t \bmod L) / L) + 1] / 2`, with a floor.
 
-    Large steps at the start of a cycle take the chain out of a mode; small ones at the end draw from the mode that it
-    has reached.
+    Large steps at the start of a cycle move the chain out of a mode. Small steps at the end sample the mode that it has
+    reached.
 
     Parameters
     ----------
     initial : float, default=0.1
         :math:`h_0`, the largest step size.
     cycle_length : int, default=1000
-        :math:`L`, steps in a cycle.
+        :math:`L`, the number of steps in a cycle.
     floor : float, default=0.01
-        The smallest step as a share of the largest.
+        The smallest step size, as a share of the largest.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""State moved by a sampler: the arrays that its kernels change, and the steps that they take."""
+"""The state of a chain: the arrays that a sampler's kernels change, and the number of steps made."""
 
 import numpy as np
 
@@ -7,34 +7,34 @@ from ..kernels.samplers import simplex
 
 
 class SamplerState:
-    """State that a sampler moves, with the sampler's own arrays and numbers.
+    """State that a sampler moves, with the arrays and scalars that the sampler needs besides theta.
 
-    Models either make steps one by one (`advance`, `step`), where a step's signal comes from elsewhere, or lend
-    ``arrays`` to a compiled loop and hand its status to `check`.
+    Models either make steps one by one with `advance` and `step`, where they compute the signal in Python, or pass
+    ``arrays`` to a compiled loop and its status to `check`.
 
     Parameters
     ----------
     sampler : Sampler
-        Resolved: with ``step_size_``.
+        A fitted copy, from `Sampler._resolved`.
     theta : ndarray of shape (n_rows, width), or (n_particles, n_rows, width)
-        The start, in the sampler's coordinates; the state is this array, not a copy.
+        The start, in the sampler's coordinates. The state changes this array in place.
     geometry : str or Product
-        The space that theta lies on.
+        The space on which theta lies.
     n_burn : float, default=0
-        Steps during which a mass or a step size may be learnt, those made before included.
+        Step up to which a mass or a step size may be learnt, counted from step 0.
     n_steps : int, default=0
-        Steps made before, from which schedules continue.
+        Number of steps made before, from which schedules continue.
     name : str, default="The chain"
         Name of the state in the error of `check`.
     parameter : str, default="sampler"
-        Parameter of the estimator that holds the sampler, for the error.
+        Name of the estimator's parameter that is the sampler, for the error of `check`.
 
     Attributes
     ----------
     aux : ndarray of shape (n_aux, *theta.shape)
-        Momenta and the like.
+        Arrays such as momenta.
     scalars : ndarray
-        Numbers such as a thermostat, and masses: see `sk_sgmcmc.kernels.samplers.mass`.
+        Scalars such as a thermostat, and the mass; see `sk_sgmcmc.kernels.samplers.mass`.
     """
 
     def __init__(self, sampler, theta, geometry, n_burn=0, *, n_steps=0, name="The chain", parameter="sampler"):
@@ -43,40 +43,41 @@ class SamplerState:
         self.begin()
 
     def begin(self):
-        """Start again at theta: forget momenta and learnt masses, and learn in what is left of burn-in."""
+        """Start again at theta: discard momenta and the learnt mass, and learn in the rest of burn-in."""
         left = max(self.n_burn - self.n_steps, 0)
         self.aux, self.scalars = self.sampler._state(self.theta, self.geometry, left)
 
     @property
     def arrays(self):
-        """theta, aux and scalars, as compiled loops change them in place."""
+        """theta, aux and scalars, which compiled loops change in place."""
         return self.theta, self.aux, self.scalars
 
     def kernels(self):
-        """The compiled transitions, as compiled loops take them."""
+        """The compiled kernels, as arguments of compiled loops."""
         return tuple(kernel.compiled for kernel in self.sampler._kernels(self.geometry))
 
     def hypers(self, n):
-        """The sampler's numbers at the next ``n`` steps, (n, n_hyper), the step size first."""
+        """The numbers that kernels read at the next ``n`` steps, (n, n_hyper); the step size is the first column."""
         return self.sampler._hyper(self.n_steps, self.n_steps + n)
 
     def advance(self, shape, elapsed, rng, rows=None, hyper=None):
-        """Advance the state before the next signal is known.
+        """Make the part of a step that comes before its signal is known.
 
         Parameters
         ----------
         shape : ndarray of shape (n_moved, width)
-            For samplers that update rows lazily: their constant signal since the last update. Others ignore it.
+            The constant signal of these rows since their last update, for samplers that update rows lazily; others
+            ignore it.
         elapsed : ndarray of shape (n_moved,)
             Time since the last update of each row.
         rng : Generator
         rows : ndarray of int64, default=None
-            Rows to move; None is all of them.
+            Rows to move. None: all.
         hyper : ndarray, default=None
-            The sampler's numbers; None takes those of the next step.
+            A row of `hypers`. None: that of the next step.
         """
         first, _ = self.sampler._kernels(self.geometry)
-        if first is simplex.no_advance:  # the call alone would take longer than many a step
+        if first is simplex.no_advance:  # the call alone would take longer than some steps
             return
         first(*self.arrays, shape, elapsed, self._hyper(hyper), self._rows(rows), rng)
 
@@ -86,9 +87,9 @@ class SamplerState:
         Parameters
         ----------
         signal : ndarray of shape (n_moved, width)
-            The signal that the sampler declares, such as a gradient or estimated shapes.
+            The signal that the sampler declares in ``_fits``, such as a gradient or estimated shapes.
         extra : ndarray
-            What accompanies it, such as the log density.
+            Numbers that accompany the signal, such as the log density.
         rng : Generator
         rows, hyper
             As for `advance`.
@@ -98,7 +99,7 @@ class SamplerState:
         ChainDivergedError
             If the state becomes infinite or NaN.
         """
-        *_, kernel = self.sampler._kernels(self.geometry)  # that of a particle sampler alone, or the second of two
+        *_, kernel = self.sampler._kernels(self.geometry)  # the last: particle samplers have one kernel, others two
         hyper = self._hyper(hyper)
         status = kernel(*self.arrays, signal, extra, hyper, self._rows(rows), rng)
         self.check(status, step_size=hyper[0])
@@ -111,7 +112,7 @@ class SamplerState:
         return np.arange(len(self.theta)) if rows is None else rows
 
     def check(self, status, n_made=0, step_size=None):
-        """Raise if a loop returned a status other than 0 after ``n_made`` of its steps."""
+        """Raise if a loop stopped with a ``status`` other than 0 after ``n_made`` steps."""
         if status == 0:
             return
         at = self.n_steps + n_made
@@ -122,9 +123,9 @@ class SamplerState:
         )
 
     def continue_with(self, sampler):
-        """Continue with a sampler of the same kind and another step size, friction or temperature.
+        """Continue with a sampler of the same class, whose step size, friction or temperature may differ.
 
-        Its "auto" is the present step size.
+        ``step_size="auto"`` keeps the present step size.
         """
         self.sampler = sampler._resumed_from(self.sampler, self.n_steps, self.scalars)
 

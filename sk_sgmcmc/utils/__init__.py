@@ -1,4 +1,4 @@
-"""Helpers for all models: validation of counts, token arrays, seeds, tables, and scikit-learn's private names."""
+"""Helpers of all models: checks of input, corpora, seeds, tables, files, and scikit-learn's private names."""
 
 from ._seeds import rng_from_key, row_keys
 from ._tables import as_precise_as, as_table

@@ -1,4 +1,4 @@
-"""Results that do not depend, to the last bit, on how many rows are computed together, nor on the threads of BLAS."""
+"""Computations whose results are bit for bit the same for any number of rows at a time, and any BLAS threads."""
 
 from contextlib import contextmanager
 from functools import cache
@@ -7,22 +7,25 @@ from threading import Lock
 import numpy as np
 from scipy.special import logsumexp
 
-_TILE = 16  # rows; a multiple of what the kernels of BLAS keep in registers, which treat remaining rows differently
+# Rows of a tile. BLAS treats the rows that remain after full register blocks differently; this is a multiple of the
+# sizes of these blocks.
+_TILE = 16
 
 
-_lock, _limits = Lock(), []  # threads of Python that are within `one_blas_thread`, of which the first sets the limit
+# An entry for each Python thread within `one_blas_thread`; the first thread sets the limit, and the last removes it.
+_lock, _limits = Lock(), []
 
 
 @cache
 def _libraries():
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()  # looking for libraries takes milliseconds
+    return ThreadpoolController()  # cached, since the search for libraries takes milliseconds
 
 
 @contextmanager
 def one_blas_thread():
-    """Within it, BLAS uses one thread in this process, whichever threads of Python enter and leave it."""
+    """Context in which BLAS uses one thread in this process; several Python threads may be within it at a time."""
     with _lock:
         _limits.append(_limits[-1] if _limits else _libraries().limit(limits=1, user_api="blas"))
     try:
@@ -35,7 +38,9 @@ def one_blas_thread():
 
 
 def bit_stable_product(A, B):
-    """The matrix product of dense A and B, with every row of A in a full tile.
+    """The matrix product of dense A and B, in which a row of the result does not depend on the other rows of A.
+
+    Rows are multiplied in full tiles; the last tile is filled up with zeros.
 
     Parameters
     ----------
@@ -69,6 +74,6 @@ def log_mean_exp(draws):
     ndarray of shape (n_rows,)
     """
     draws = np.stack(draws)
-    # NumPy adds up a single column in pairs, and several columns one row after the other.
+    # NumPy sums a single column pairwise, but several columns row by row, so a single column is duplicated.
     columns = np.repeat(draws, 2, axis=1) if draws.shape[1] == 1 else draws
     return logsumexp(columns, axis=0)[: draws.shape[1]] - np.log(len(draws))

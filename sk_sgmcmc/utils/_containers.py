@@ -1,4 +1,4 @@
-"""Objects that are no matrices: Dask collections, containers of several matrices, and objects without end."""
+"""Objects that are not matrices: Dask collections, containers of several matrices, and objects that nest endlessly."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,7 @@ def refuse_dask(X, name="X"):
     Parameters
     ----------
     X : object
-        Anything else passes.
+        The argument to check, of any type.
     name : str, default="X"
         The name used in the error.
     """
@@ -45,7 +45,7 @@ def refuse_containers(X, name="X"):
     Parameters
     ----------
     X : object
-        Anything else passes. No library is imported to recognise it.
+        The argument to check, of any type. Containers are recognised without importing their libraries.
     name : str, default="X"
         The name used in the error.
     """
@@ -64,11 +64,11 @@ def refuse_containers(X, name="X"):
 
 
 def _unpacks_without_end(X):
-    """Whether NumPy would index an object again and again, since its entries are such objects themselves."""
+    """Whether NumPy would index an object endlessly, since its entries are objects of the same type."""
     plain = isinstance(X, (list, tuple, str, bytes, Mapping, np.ndarray, np.generic))
     if plain or not hasattr(X, "__getitem__") or any(hasattr(X, name) for name in _READABLE):
         return False
     try:
         return type(X[0]) is type(X) and type(X[0][0]) is type(X)
-    except Exception:  # whatever an unknown object raises
+    except Exception:  # an unknown object may raise anything
         return False

@@ -1,4 +1,4 @@
-"""Dask arrays: methods whose results are row by row return lazy ones."""
+"""Support of Dask arrays: methods with results row by row return a lazy Dask array."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def lazy_for_dask(
     row_arguments: tuple[str, ...] = (),
     draws: tuple[str, ...] | None = None,
 ) -> Callable[[Function], Function]:
-    """Decorate a method whose results are row by row, so that for a Dask array it returns a lazy one.
+    """Decorate a method with results row by row, so that it returns a lazy Dask array where X is a Dask array.
 
-    The method is called block by block, and only when Dask computes the result. What the fitted model needs is copied
-    at the call, and is one object in the graph, on which all blocks depend.
+    The method is called block by block, and only when Dask computes the result. The fitted model is copied at the call,
+    without attributes that the method does not need. The copy is one object in the graph, on which all blocks depend.
 
     Parameters
     ----------
     width : callable, optional
         Function from the estimator to the number of columns of the result. None: one number per row.
     dtype : dtype, callable or None, default=numpy.float64
-        Of the result, or a function from the estimator to it. None: the precision of X, as in `as_precise_as`.
+        Dtype of the result, or a function from the estimator to it. None: the precision of X, as in `as_precise_as`.
     row_arguments : tuple of str, default=()
-        Arguments with one row for each row of X.
+        Names of arguments with one row for each row of X.
     draws : tuple of str, optional
-        Names of the draws in ``samples_`` that the method reads. None: all of them.
+        Names of the arrays in ``samples_`` that the method reads. None: all of them.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def lazy_for_dask(
 
 
 def _checked_blocks(estimator, method, X, given):
-    """The array with one block of columns; raises unless the fitted estimator can read its rows."""
+    """X with a single block of columns; raises unless the fitted estimator can read its rows."""
     check_is_fitted(estimator)
     container = output_container(estimator, method)
     if container != "default":
@@ -92,7 +92,10 @@ def _checked_blocks(estimator, method, X, given):
 
 
 def _snapshot(estimator, draws):
-    """A copy of a fitted estimator that a later fit does not change, without what the results do not need."""
+    """A copy of a fitted estimator that a later fit does not change, without attributes that predictions do not need.
+
+    ``draws`` names the arrays of ``samples_`` to include. None: all.
+    """
     model = copy(estimator)
     for name in estimator._unused_by_predictions:
         model.__dict__.pop(name, None)
@@ -136,7 +139,7 @@ def _result_of_block(block, *tables, estimator, method, names, given, width, out
 
 
 def _table_blocks(table, name, X):
-    """A table as a Dask array whose blocks, of any type, belong to the blocks of X."""
+    """A table as a Dask array whose blocks correspond to the blocks of X; a block may be an object of any type."""
     if is_dask_array(table):
         parts = _blocks_of_array(table, name, X)
     elif is_dask(table) and hasattr(table, "to_delayed") and hasattr(table, "to_dask_array"):
@@ -163,7 +166,7 @@ def _unchanged(part):
 
 
 def _blocks_of_array(table, name, X):
-    """The blocks of a Dask array of one or two dimensions, with the rows of those of X where these are known."""
+    """The blocks of a Dask array of one or two dimensions, cut at the rows at which X is cut, if these are known."""
     if table.ndim == 1:
         table = table[:, None]
     table = table.rechunk({1: -1})
@@ -174,7 +177,7 @@ def _blocks_of_array(table, name, X):
 
 
 def _pieces(table, name, X):
-    """The rows of a table in memory that belong to each block of X."""
+    """The rows of a table in memory, cut like the blocks of X, as a list of delayed objects."""
     from dask import delayed
 
     if math.isnan(X.shape[0]):

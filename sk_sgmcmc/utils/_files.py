@@ -1,7 +1,7 @@
-"""Files whose damage is detected: archives of arrays (``.npz``), and checkpoints, which are replaced as a whole.
+"""Files whose damage is detected: archives of arrays (``.npz``), and checkpoints.
 
-NumPy and SciPy allocate what the header of an array claims, unpack whatever a zip file contains, and take any index
-arrays. Here, damage is refused before anything is allocated, and the error names the file.
+NumPy and SciPy allocate what the header of an array claims, unpack whatever a zip file contains, and accept any index
+arrays. The functions here detect damage before they allocate memory, and their errors name the file.
 """
 
 import hashlib
@@ -20,14 +20,18 @@ from ..exceptions import DamagedFileError
 from ._memory import available_memory
 from ._sparse import well_formed
 
-# Zip stores at most 1032 bytes in one; counts, by a factor of about ten.
+# An array of more than `_SMALL` bytes must not be compressed by more than `_RATIO`. The format allows a factor of 1032;
+# arrays of counts are compressed by a factor of about 10.
 _RATIO, _SMALL = 200, 2**26
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 @contextmanager
 def naming(path, how):
-    """Errors of reading a file, of whatever kind, become a ValueError with its name; a missing file stays one."""
+    """Context that turns errors of reading a file into a ValueError with its path.
+
+    Errors because the file is missing, not readable or a folder are raised unchanged.
+    """
     try:
         yield
     except (FileNotFoundError, PermissionError, IsADirectoryError):
@@ -37,12 +41,12 @@ def naming(path, how):
 
 
 def load_arrays(path, names, *, how="get the file again"):
-    """Arrays of an archive by name, a dict; those with names that end in "?" may be missing.
+    """Load arrays of an archive, as a dict by name; arrays whose name ends in "?" are optional.
 
     Raises
     ------
     ValueError
-        If the file is damaged, an array is missing or holds objects, or they take more memory than there is.
+        If the file is damaged, an array is missing or contains Python objects, or there is too little memory.
     """
     with naming(path, how):
         _refuse_false_sizes(path)
@@ -54,26 +58,26 @@ def load_arrays(path, names, *, how="get the file again"):
 
 
 def load_sparse(path, *, how="write it by scipy.sparse.save_npz"):
-    """A sparse matrix of numbers that `scipy.sparse.save_npz` saved, checked.
+    """Load and check a sparse matrix of numbers that `scipy.sparse.save_npz` saved.
 
     Raises
     ------
     ValueError
-        If the file is damaged, its indices do not describe a matrix, or it takes more memory than there is.
+        If the file is damaged, its indices do not describe a matrix, or there is too little memory.
     """
     with naming(path, how):
         _refuse_false_sizes(path)
         X = sparse.load_npz(path)
         if X.dtype.kind not in "biuf":
             raise ValueError(f"its entries are {X.dtype}, not numbers")
-        lines = 8 * (sum(X.shape) + 1)  # in another format, each row and column takes a number
+        lines = 8 * (sum(X.shape) + 1)  # conversion between formats needs an index for each row or column
         if lines > available_memory():
             raise ValueError(f"its shape {X.shape} takes {lines / 2**30:.3g} GiB, more than there is")
         return well_formed(X, "the matrix")
 
 
 def _refuse_false_sizes(path):
-    """Raise if an array of an archive is not of the size that its header claims, or if all take too much memory."""
+    """Raise if an array of an archive differs in size from its header, or if all arrays take too much memory."""
     with zipfile.ZipFile(path) as archive:
         total = 0
         for member in archive.infolist():
@@ -106,12 +110,13 @@ def _refuse_false_header(archive, member):
 
 
 class _Sealed:
-    """The pickle of a value, which is itself pickled as a call of `unsealed` with its digest.
+    """A value in pickled form, whose own pickle is a call of `unsealed` with these bytes and their digest.
 
-    So `joblib.load` and `pickle.load` read a checkpoint too, and detect changed bytes before they unpickle the value.
+    `joblib.load` and `pickle.load` can therefore read a checkpoint too, and detect changed bytes before they unpickle
+    the value.
     """
 
-    mark = __name__.encode()  # the file begins with it, as the place of `unsealed`
+    mark = __name__.encode()  # at the beginning of the file, as the module of `unsealed`
 
     def __init__(self, value):
         self.content = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
@@ -121,7 +126,7 @@ class _Sealed:
 
 
 class _SealReader(pickle.Unpickler):
-    """Reads the digest and the content of a sealed file, and nothing else that a file might name."""
+    """Unpickler that only reads the digest and the content of a sealed file, and refuses all other pickles."""
 
     def find_class(self, module, name):
         if (module, name) != (__name__, unsealed.__name__):
@@ -130,7 +135,7 @@ class _SealReader(pickle.Unpickler):
 
 
 def unsealed(digest, content):
-    """The value whose pickle is ``content``; raises if its digest is another."""
+    """The value whose pickle is ``content``; raises if ``digest`` is not the digest of the content."""
     if hashlib.sha256(content).digest() != digest:
         raise DamagedFileError(
             "The file is damaged: its bytes are not those that were saved. Go back to an older copy, or fit again."
@@ -139,9 +144,9 @@ def unsealed(digest, content):
 
 
 def write_checkpoint(value, path):
-    """Save a value so that the file at ``path`` is the old one or the new one, whole, whenever the machine stops.
+    """Save a value atomically: if the machine stops, the file at ``path`` is either the old or the new one, complete.
 
-    Several processes may write to one path: the last one wins.
+    If several processes write to the same path, the last save remains.
     """
     part = f"{path}.{uuid.uuid4().hex[:12]}.part"
     try:
@@ -154,7 +159,7 @@ def write_checkpoint(value, path):
         with suppress(OSError):
             os.remove(part)
         raise
-    with suppress(OSError):  # not every system can open a folder
+    with suppress(OSError):  # some systems cannot open a folder
         folder = os.open(os.path.dirname(path) or os.curdir, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -163,7 +168,7 @@ def write_checkpoint(value, path):
 
 
 def read_checkpoint(path):
-    """The value saved by `write_checkpoint` or `joblib.dump`; raises `DamagedFileError` if the file is damaged."""
+    """Load a value saved by `write_checkpoint` or `joblib.dump`; raises `DamagedFileError` if the file is damaged."""
     with open(path, "rb") as file:
         is_sealed = _Sealed.mark in file.read(100)
         file.seek(0)
@@ -175,7 +180,7 @@ def read_checkpoint(path):
         except Exception as error:
             raise _damaged(path, f"{type(error).__name__}: {error}") from error
     if not is_whole:
-        raise _damaged(path, "it goes on after its end")
+        raise _damaged(path, "there are bytes after its end")
     try:
         return unsealed(digest, content)
     except DamagedFileError:
@@ -183,7 +188,7 @@ def read_checkpoint(path):
 
 
 def _read_unsealed(path):
-    """A file without a digest, in which only some damage is detected."""
+    """Load a file without a digest, in which some damage stays undetected."""
     try:
         return joblib.load(path)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Recognising data without keeping them."""
+"""Fingerprints, which recognise data without a copy of them."""
 
 import zlib
 
@@ -7,7 +7,7 @@ from scipy import sparse
 
 
 def fingerprint(*parts):
-    """A number by which to recognise arrays, dense or sparse; others are very unlikely to share it."""
+    """A checksum (CRC-32) of the shapes and bytes of arrays, dense or sparse, by which they are recognised."""
     value = 0
     for part in parts:
         places = (part.indices, part.indptr) if sparse.issparse(part) else ()

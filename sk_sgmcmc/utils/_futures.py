@@ -1,17 +1,17 @@
-"""Waiting for futures of Dask, of a cluster that may lose its workers, or all of them."""
+"""Waiting for Dask futures on a cluster that may lose some or all of its workers."""
 
 import time
 from contextlib import contextmanager
 
 from ..exceptions import WorkersLostError
 
-PATIENCE_SECONDS = 60.0  # without any worker, until a wait is given up
+PATIENCE_SECONDS = 60.0  # how long to wait for a cluster that has no worker
 _POLL_SECONDS = 0.5
 
 
 @contextmanager
 def losses(client):
-    """Raise `WorkersLostError` instead of Dask's errors of workers and connections."""
+    """Context that turns Dask's errors about lost workers and connections into `WorkersLostError`."""
     from concurrent.futures import CancelledError
 
     from distributed import KilledWorker
@@ -29,20 +29,20 @@ def losses(client):
 
 
 def results_of(client, futures):
-    """Results of futures, a list; raises `WorkersLostError` if no worker is left to compute them."""
+    """The results of futures, a list; raises `WorkersLostError` if no worker is left to compute them."""
     futures = list(futures)
     with losses(client):
         wait_for(client, futures)
-        for future in futures:  # of several errors the first in order, not in time
+        for future in futures:  # raises the error of the first future that failed, not the first error to occur
             if future.status == "error":
                 future.result()
         return client.gather(futures)
 
 
 def wait_for(client, futures, needed=frozenset()):
-    """Wait for futures; raises `WorkersLostError` if there is no worker for too long.
+    """Wait for futures; raises `WorkersLostError` if the cluster has no worker for too long.
 
-    Returns whether they were waited for, which ends if one of the ``needed`` workers is lost.
+    Returns True when the futures have ended, or False as soon as one of the ``needed`` workers is lost.
     """
     from distributed import wait
 
@@ -52,7 +52,7 @@ def wait_for(client, futures, needed=frozenset()):
             wait(futures, timeout=_POLL_SECONDS)
             return True
         except TimeoutError as error:
-            error.__traceback__ = None  # a circle with frames of Dask, and so of ours, that holds all shards
+            error.__traceback__ = None  # a reference cycle through our frames, which would keep all shards in memory
             present = _workers(client)
             if needed - present:
                 return False
@@ -64,13 +64,13 @@ def wait_for(client, futures, needed=frozenset()):
                 raise WorkersLostError(
                     f"The Dask cluster has had no worker for {PATIENCE_SECONDS:.0f} seconds."
                 ) from None
-        except Exception:  # `client.gather` raises it again with its reason
+        except Exception:  # `client.gather` raises it again, with the cause
             return True
 
 
 def _workers(client):
-    """Addresses of the workers; none if the scheduler cannot be reached."""
+    """The set of the workers' addresses; empty if the scheduler cannot be reached."""
     try:
         return set(client.nthreads() if client.status == "running" else ())
-    except Exception:  # of the connection
+    except Exception:  # a failed connection may raise anything
         return set()

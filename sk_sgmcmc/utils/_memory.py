@@ -1,13 +1,14 @@
-"""How much memory this process may still allocate, as far as the system reports it."""
+"""The memory that this process may still allocate, as far as the system reports it."""
 
 import os
 from pathlib import Path
 
 
 def available_memory():
-    """Bytes that can be allocated before the system or a limit of this process refuses; infinity if unknown.
+    """Bytes that this process can still allocate; infinity if unknown.
 
-    The smallest of what is left of the machine's memory, of `resource.RLIMIT_AS`, and of a container's limit.
+    The smallest of three numbers: the free memory of the machine, and what is left of the limit `resource.RLIMIT_AS`
+    and of the limit of a container.
     """
     return min(_of_machine(), _of_process(), _of_container())
 
@@ -40,7 +41,7 @@ def _of_container():
 
 
 def _taken(column):
-    """Bytes of this process: of its addresses (0), or in memory (1); 0 if the system does not report it."""
+    """Bytes that this process uses: address space (column 0) or resident memory (1); 0 if the system reports none."""
     for line in _lines("/proc/self/statm"):
         return int(line.split()[column]) * os.sysconf("SC_PAGE_SIZE")
     return 0

@@ -1,4 +1,4 @@
-"""Numbers from users: integers of NumPy, which overflow in products, numbers of threads, arrays."""
+"""Conversions and checks of numbers that users pass: integers, numbers of threads, arrays and interval levels."""
 
 from contextlib import contextmanager
 from numbers import Integral, Real
@@ -13,13 +13,16 @@ _UNIT = 2.0**-20
 
 
 def plain_integer(value):
-    """Convert an integer of NumPy to Python's, which does not overflow; return anything else unchanged."""
+    """Convert a NumPy integer to a Python int, which does not overflow; return anything else unchanged."""
     return int(value) if isinstance(value, np.integer) else value
 
 
 @contextmanager
 def plain_integers(estimator):
-    """Turn an estimator's integers of NumPy into Python's within a block; restore the user's objects afterwards."""
+    """Context in which the NumPy integers and booleans for whole numbers among an estimator's parameters are ints.
+
+    The user's objects are restored afterwards.
+    """
     given = {
         name: value for name, value in estimator.get_params(deep=False).items() if is_narrow(estimator, name, value)
     }
@@ -31,7 +34,7 @@ def plain_integers(estimator):
 
 
 def is_narrow(estimator, name, value):
-    """Whether a parameter is an integer of NumPy, or True or False for a whole number."""
+    """Whether a parameter is a NumPy integer, or a boolean where a whole number is expected."""
     if isinstance(value, np.integer):
         return True
     asked = estimator._parameter_constraints.get(name, ())
@@ -39,7 +42,7 @@ def is_narrow(estimator, name, value):
 
 
 def is_count(value):
-    """Whether a value is a whole number of at least 1; True, which Python takes for 1, is not."""
+    """Whether a value is a whole number of at least 1; True, which equals 1 in Python, is not."""
     return isinstance(value, Integral) and not isinstance(value, bool) and value > 0
 
 
@@ -50,7 +53,7 @@ def check_count(name, value):
 
 
 def real_array(name, value):
-    """A number or numbers as a new array of float64; raises an error with the name for anything else."""
+    """A number or array-like of numbers as a new float64 array; the error for anything else names the parameter."""
     try:
         return np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -58,15 +61,15 @@ def real_array(name, value):
 
 
 def summable(values, least=_UNIT):
-    """Values as multiples of 2^-20, and at least ``least``, so that their sums are exact in any order.
+    """Values rounded to multiples of 2^-20, and at least ``least``, so that sums of them are exact in any order.
 
-    Counts then do not depend on how threads share the rows.
+    Counts then do not depend on the division of rows between threads.
     """
     return np.maximum(np.round(values / _UNIT) * _UNIT, least)
 
 
 def check_n_jobs(n_jobs):
-    """The number of threads or processes for ``n_jobs``; raises if that is none, or more than possible."""
+    """The number of threads or processes for ``n_jobs``; raises for 0, and for more than `MAX_JOBS`."""
     if n_jobs is not None and not isinstance(n_jobs, Integral):
         raise TypeError(f"n_jobs={n_jobs!r} must be None or a whole number, such as 2, or -1 for all processors.")
     n_jobs = plain_integer(n_jobs)
@@ -79,7 +82,7 @@ def check_n_jobs(n_jobs):
 
 
 def interval_tails(interval):
-    """The two probabilities between which a central credible interval lies, as a list."""
+    """The two probabilities at the ends of a central credible interval, a list; for example [0.05, 0.95] for 0.9."""
     if not isinstance(interval, Real) and np.ndim(interval) > 0:
         raise TypeError(f"interval must be a number between 0 and 1, such as 0.9, not a {type(interval).__name__}.")
     if not isinstance(interval, Real) or not 0 < interval < 1:
@@ -88,15 +91,16 @@ def interval_tails(interval):
 
 
 def interval_ends(draws, tails, axis=0):
-    """The two ends of a central credible interval, of its exact mass unless that needs more draws (19 for 90 %).
+    """The two ends of a central credible interval, stacked along the first axis; warns if there are too few draws.
 
-    A new draw beside K others lies below the k-th smallest of them with probability k / (K + 1). NumPy's default counts
-    K - 1 gaps instead: its 90 % intervals of 100 draws hold 88.2 %. Fewer draws than needed warn.
+    A new draw lies below the k-th smallest of K other draws with probability k / (K + 1), which "weibull" quantiles
+    use. An interval therefore has its exact mass if there are enough draws, for example 19 for 90%. NumPy's default
+    quantiles count K - 1 gaps instead: 90% intervals of 100 draws would cover 88.2%.
     """
     n, mass = np.shape(draws)[axis], tails[1] - tails[0]
     needed = int(np.ceil(2 / (1 - mass) - 1e-9)) - 1
     if n < needed:
-        held = f"holds {(n - 1) / (n + 1):.0%} at most" if n > 1 else "has no width"
+        held = f"covers {(n - 1) / (n + 1):.0%} at most" if n > 1 else "has no width"
         warn_user(
             f"An interval of {mass:.3g} needs at least {needed} draws, but there {'are' if n > 1 else 'is'} {n}, so it "
             f"{held}. Keep more draws: fit with a larger n_iter or a smaller thin; partial_fit keeps few by design."
@@ -105,7 +109,7 @@ def interval_ends(draws, tails, axis=0):
 
 
 def holds_texts(X):
-    """Whether data are texts, or a table with a column of texts that are no numbers; looks at a few entries."""
+    """Whether data are texts that are not numbers, or a table with a column of such texts; reads only first entries."""
     if hasattr(X, "dtypes") and hasattr(X, "columns"):
         texts = [name for name, dtype in zip(X.columns, X.dtypes, strict=True) if str(dtype).lower() in _TEXT_TYPES]
         return any(_is_text(next(iter(X[name]), None)) for name in texts)
@@ -124,7 +128,7 @@ _TEXT_TYPES = {"object", "str", "string", "category", "categorical", "utf8"}
 
 
 def _is_text(value):
-    """Whether a value is a text that is no number."""
+    """Whether a value is a string that does not represent a number."""
     if not isinstance(value, str):
         return False
     try:

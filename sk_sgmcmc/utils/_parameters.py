@@ -1,4 +1,4 @@
-"""Parameters declared once: annotated attributes of a class become its constructor and complete its docstring."""
+"""Class decorators that write a constructor from annotated attributes, and complete the class's docstring."""
 
 from __future__ import annotations
 
@@ -10,32 +10,35 @@ from typing import TypeVar, dataclass_transform
 
 _Class = TypeVar("_Class", bound=type)
 
-# Sections of a class docstring that a subclass inherits, in the order in which they precede all others.
+# Sections of a class docstring that subclasses inherit. They come before all other sections, in this order.
 _INHERITED = ("Parameters", "Attributes", "Other Parameters")
 _HEADING = re.compile(r"^(\S.*)\n-{3,}\n", flags=re.M)
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 def keyword_parameters(cls: _Class) -> _Class:
-    """Write the constructor of a class whose annotated attributes are its parameters, for calls by keyword.
+    """Write the constructor of a class whose annotated attributes are its keyword parameters.
 
     Attributes are declared as for `dataclasses.dataclass`: ``n_iter: int | None = None``. Declare a parameter that may
-    also be passed by position as ``field(default=10, kw_only=False)``, and an attribute that is no parameter as
+    also be passed by position as ``field(default=10, kw_only=False)``, and an attribute that is not a parameter as
     ``field(init=False)``. A subclass inherits the parameters of its decorated bases, and may declare them again with
-    another type or default. In signatures its own parameters come first.
+    another type or default. In its signature, its own parameters come first.
 
-    A docstring describes only what the class declares or changes. Entries of its sections "Parameters", "Other
-    Parameters" and "Attributes" that are missing are taken from the decorated bases.
+    A docstring describes only what the class declares or changes. Entries that are missing in its sections
+    "Parameters", "Other Parameters" and "Attributes" are taken from the decorated bases.
 
-    The class does not become a dataclass. Libraries such as Dask take a dataclass for the values of its fields, so that
-    two fitted estimators with the same parameters would be one and the same to them.
+    The class does not become a dataclass. Libraries such as Dask identify a dataclass by the values of its fields, and
+    would confuse two fitted estimators with the same parameters.
     """
     return _declared(cls, kw_only=True)
 
 
 @dataclass_transform(kw_only_default=False, eq_default=False, field_specifiers=(field,))
 def positional_parameters(cls: _Class) -> _Class:
-    """Do as `keyword_parameters`, for parameters that may also be passed by position, those of the bases first."""
+    """Write a constructor like `keyword_parameters`, whose parameters may also be passed by position.
+
+    The parameters of the bases come first.
+    """
     return _declared(cls, kw_only=False)
 
 
@@ -56,7 +59,7 @@ def _declared(cls, kw_only):
             )
         if (name in own and value is not MISSING) or isinstance(value, Field):
             delattr(cls, name)
-    # The class is then what it would be with a constructor written by hand, also to `help`.
+    # Without these annotations, the class looks like one with a handwritten constructor, also in `help`.
     if own and others:
         cls.__annotations__ = others
     elif own:
@@ -71,21 +74,25 @@ def _declared(cls, kw_only):
 
 
 def _bases(cls):
-    """The class and its bases that declare parameters, from the most derived on."""
+    """The decorated classes among a class and its bases, in the order of the MRO."""
     return [base for base in cls.__mro__ if "_own_parameters" in vars(base)]
 
 
 def _names_in_types(cls, parameters):
-    """What the names in annotations stand for, where the class is defined; subclasses may lie elsewhere."""
+    """The objects that the names in annotations refer to, by name.
+
+    They are looked up in the module of the class, since subclasses in other modules inherit the annotations.
+    """
     known = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
     texts = [each.annotation for each in parameters.values() if isinstance(each.annotation, str)]
     return {name: known[name] for text in texts for name in re.findall(r"\w+", text) if name in known}
 
 
 def _all_parameters(cls):
-    """Parameters by position, those of the first base first; then those by keyword, the class's own first.
+    """The positional parameters, those of the most basic class first, and then the keyword parameters.
 
-    A parameter that is declared again keeps its place.
+    Keyword parameters of the class itself come before those of its bases. A parameter that is declared again keeps its
+    place.
     """
     bases = _bases(cls)
     last = {name: each for base in reversed(bases) for name, each in base._own_parameters.items()}
@@ -96,8 +103,8 @@ def _all_parameters(cls):
 
 
 def _constructor(cls):
-    """A function ``__init__`` that stores its arguments under their names."""
-    parameters = inspect.Signature(_all_parameters(cls)).parameters.values()  # refuses an order that cannot be
+    """A function ``__init__`` that stores each argument in the attribute of the same name."""
+    parameters = inspect.Signature(_all_parameters(cls)).parameters.values()  # raises if defaults come too early
     by_position = [each for each in parameters if each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
     by_keyword = [each for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY]
     arguments = ["self", *(each.name for each in by_position), *(["*"] if by_keyword else [])]
@@ -119,7 +126,7 @@ def _constructor(cls):
 
 
 def _completed(cls):
-    """The docstring of a class, with the entries that it inherits."""
+    """The docstring of a class, completed by entries of its bases."""
     lead, sections = _sections(cls.__doc__)
     parameters = list(inspect.signature(cls).parameters)
     entries = {title: _entries(sections.pop(title, "")) for title in _INHERITED}
@@ -142,12 +149,12 @@ def _completed(cls):
 
 
 def _sections(docstring):
-    """What precedes the first heading of a docstring, and the text of each section by its title."""
+    """The text before the first heading of a docstring, and a dict of the texts of its sections by title."""
     lead, *rest = _HEADING.split(inspect.cleandoc(docstring) + "\n")
     return lead.strip(), {title: body.strip("\n") for title, body in zip(rest[::2], rest[1::2], strict=True)}
 
 
 def _entries(section):
-    """Pairs of the names and the text of each entry of a section."""
+    """A list of pairs (names, text), one for each entry of a section."""
     texts = [text.rstrip() for text in re.split(r"\n(?=\S)", section) if text.strip()]
     return [([name.strip() for name in re.split(r" ?:|\n", text)[0].split(",")], text) for text in texts]

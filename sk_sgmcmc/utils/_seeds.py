@@ -1,4 +1,4 @@
-"""Sources of random numbers: one seed per chain, one stream per row's content.
+"""Seeds and random generators: one seed for each chain, and one stream for the content of each row.
 
 No function here reads or writes NumPy's global random state.
 """
@@ -14,12 +14,12 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
 def mix64(x):
-    """Scramble 64-bit integers by the finaliser of SplitMix64, a bijection.
+    """Scramble 64-bit integers with the finaliser of SplitMix64, a bijection.
 
     Parameters
     ----------
     x : ndarray of uint64
-        Left unchanged.
+        Not modified.
 
     Returns
     -------
@@ -41,10 +41,10 @@ def mix64(x):
 
 
 def counter_uniforms(keys, counters):
-    """Uniform numbers on [0, 1), number `counters[i]` of the SplitMix64 stream that starts at `keys[i]`.
+    """Uniform numbers on [0, 1): for each i, number `counters[i]` of the SplitMix64 stream that starts at `keys[i]`.
 
-    Since any number of any stream is computed without the ones before it, a whole matrix is drawn at once and still
-    each row has its own stream.
+    A number is computed without the ones before it, so a whole matrix can be drawn at once in which each row has its
+    own stream.
 
     Parameters
     ----------
@@ -65,9 +65,8 @@ def seed_sequence(random_state):
     Parameters
     ----------
     random_state : None, int, RandomState, Generator or SeedSequence
-        None takes fresh entropy from the operating system. An int or a SeedSequence gives the same result each
-        time. A RandomState or a Generator is advanced, so a second call gives another result, as elsewhere in
-        scikit-learn.
+        None: fresh entropy from the operating system. An int or a SeedSequence leads to the same result each time. A
+        RandomState or a Generator is advanced, so that a second call returns another result, as in scikit-learn.
 
     Returns
     -------
@@ -80,7 +79,7 @@ def seed_sequence(random_state):
             raise ValueError(f"random_state must be a non-negative integer, got {random_state}; use for example 0.")
         return np.random.SeedSequence(int(random_state))
     if isinstance(random_state, np.random.SeedSequence):
-        # A copy that has spawned nothing yet: spawning would change the caller's object.
+        # A copy without children, since spawning would change the caller's object.
         return np.random.SeedSequence(
             random_state.entropy, spawn_key=random_state.spawn_key, pool_size=random_state.pool_size
         )
@@ -95,7 +94,7 @@ def seed_sequence(random_state):
 
 
 def salt64(random_state):
-    """One 64-bit number from a seed, to be mixed into the keys of rows."""
+    """A 64-bit number from a seed, which is combined with the keys of rows."""
     return seed_sequence(random_state).generate_state(1, np.uint64)[0]
 
 
@@ -106,42 +105,42 @@ def row_keys(X):
 
     .. math:: m\Bigl(\sum_{j : x_j \ne 0} m\bigl(m(j + 1) \oplus \mathrm{bits}(x_j)\bigr)\Bigr) \pmod{2^{64}},
 
-    a sum, so that the order in which entries are stored does not matter. Rows that are equal as vectors have the
-    same key, whatever their place, their neighbours, the width of the index type, the order of storage, stored
-    zeros, further empty columns on the right, and whether values are integers or floats.
+    which is a sum, so that the order of stored entries does not matter. Rows that are equal as vectors have the same
+    key. It does not depend on the position of the row, other rows, the index type, stored zeros, further empty columns
+    on the right, or whether values are integers or floats.
 
     Parameters
     ----------
     X : sparse matrix or sparse array of shape (n_rows, n_columns)
-        In CSR form it is not copied. Left unchanged.
+        Not modified, and not copied if it is in canonical CSR form.
 
     Returns
     -------
     keys : ndarray of uint64, shape (n_rows,)
     """
-    X = sparse.csr_array(X)  # a new container, so that no flag is written into the caller's object
+    X = sparse.csr_array(X)  # a new container, since checks of its format set flags
     if not X.has_sorted_indices or not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     values = np.ascontiguousarray(X.data, dtype=np.float64)
     entry = mix64(mix64(X.indices.astype(np.uint64) + np.uint64(1)) ^ values.view(np.uint64))
     entry[values == 0] = 0
-    # Sums of unsigned integers wrap round, so differences of running sums are exact, also for empty rows.
+    # Unsigned integers are summed modulo 2^64, so differences of running sums are exact, also for empty rows.
     running = np.zeros(entry.size + 1, dtype=np.uint64)
     np.cumsum(entry, out=running[1:])
     return mix64(running[X.indptr[1:]] - running[X.indptr[:-1]])
 
 
 def keys_of_copies(keys, *beside):
-    """Keys that differ between rows of equal content: the first copy keeps its key, each further copy gets its own.
+    """Keys that differ between rows of equal content: the first copy keeps its key, each other copy gets a new one.
 
     Parameters
     ----------
     keys : ndarray of uint64, shape (n_rows,)
         From `row_keys`.
     *beside : ndarray of shape (n_rows,)
-        By what copies are numbered, the most important first. Rows that are equal in these too are exchangeable, so
-        that the order of rows changes no mean over them.
+        Sort keys of the rows, the most important first, by which copies are numbered. Rows that are equal in these too
+        are exchangeable, so the order of rows changes no mean over them.
 
     Returns
     -------
@@ -156,14 +155,14 @@ def keys_of_copies(keys, *beside):
 
 
 def rng_from_key(key, salt=0):
-    """A row's own generator.
+    """A random generator for a row, determined by its key and a salt.
 
     Parameters
     ----------
     key : int or uint64
         From `row_keys`.
     salt : int or uint64, default=0
-        From `salt64`, to separate two uses, or two seeds, of the same row.
+        From `salt64`. Different seeds, or different uses of the same row, have different salts.
 
     Returns
     -------

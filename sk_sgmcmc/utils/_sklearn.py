@@ -1,4 +1,4 @@
-"""Every private or version-dependent scikit-learn import of this package, for scikit-learn 1.6 to 1.9, and its bases.
+"""Private or version-dependent imports from scikit-learn 1.6 to 1.9, its base classes, and typed or stricter wrappers.
 
 When a scikit-learn release moves one of these names, this is the only file to change. Other public and stable names
 (`Bunch`, `check_array`, `clone`, ...) are imported where they are used.
@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.utils.validation import _get_feature_names, _num_samples, check_array, check_is_fitted
 from sklearn.utils.validation import validate_data as _validate_data
 
-try:  # private so far; a public name may appear, the private one may go
+try:  # private so far; a later release may make it public
     from sklearn.utils.validation import _check_sample_weight
 except ImportError:  # pragma: no cover - no known release
     from sklearn.utils.validation import check_sample_weight as _check_sample_weight
@@ -39,7 +39,7 @@ from ._warnings import warn_of_index_column
 
 MYPY = False  # mypy takes this name for True
 if MYPY:
-    # scikit-learn has no types. Below a base of unknown type, mypy would accept any argument of a constructor.
+    # scikit-learn has no types. With a base class of unknown type, mypy would accept any argument of a constructor.
     class BaseEstimator:
         def __getattr__(self, name: str) -> Any: ...
         def set_params(self, **params: Any) -> Self: ...
@@ -74,12 +74,12 @@ else:
     if callback is None:
 
         class CallbackSupport:
-            """Nothing to support."""
+            """Empty base class for scikit-learn without callbacks."""
 
     else:
         from sklearn.callback import CallbackSupportMixin as CallbackSupport
 
-# Standard deviation of a prior: its inverse square must be a number.
+# Standard deviation of a prior, whose inverse square must not overflow.
 SCALE_CONSTRAINT = [Interval(Real, 1e-100, None, closed="left")]
 
 __all__ = [
@@ -108,21 +108,27 @@ __all__ = [
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Function], Function]:
-    """scikit-learn's decorator of methods that only some estimators have; type checkers see the methods."""
+    """Decorate a method that only some estimators have, with scikit-learn's `available_if`.
+
+    The annotation keeps the signature of the method for type checkers.
+    """
     return _available_if(check)
 
 
 def validate_params(
     constraints: dict[str, Any], *, prefer_skip_nested_validation: bool
 ) -> Callable[[Function], Function]:
-    """scikit-learn's decorator of functions that check their arguments; type checkers see the functions."""
+    """Decorate a function to check its arguments, with scikit-learn's `validate_params`.
+
+    The annotation keeps the signature of the function for type checkers.
+    """
     return _validate_params(constraints, prefer_skip_nested_validation=prefer_skip_nested_validation)
 
 
 def with_callbacks(fit):
-    """Decorate ``fit`` so that callbacks of scikit-learn, if any are set, are torn down after it.
+    """Decorate ``fit`` so that scikit-learn's callbacks, if any are set, are torn down after it.
 
-    The arguments are left in ``_given_to_fit`` meanwhile, for the callbacks.
+    During ``fit``, its arguments are in the attribute ``_given_to_fit``, for the callbacks.
     """
     if callback is None:
         return fit
@@ -145,9 +151,9 @@ def with_callbacks(fit):
 
 
 def validate_data(estimator, X="no_validation", y="no_validation", **params):
-    """scikit-learn's check of an estimator's data, after our check of sparse matrices."""
+    """Check the data of an estimator with scikit-learn's `validate_data`, after our checks of their type and format."""
     refuse_containers(y, "y")
-    # Its search for infinite entries adds them up, and NumPy warns if two of them cancel.
+    # scikit-learn sums all entries to find infinite ones, and NumPy warns if two of them cancel.
     with np.errstate(over="ignore", invalid="ignore"):
         if not params.get("reset", True) and _has_given_names(estimator, X):
             checks = {name: value for name, value in params.items() if name not in ("reset", "skip_check_array")}
@@ -160,9 +166,10 @@ def validate_data(estimator, X="no_validation", y="no_validation", **params):
 
 
 def _has_given_names(estimator, X):
-    """Whether the columns of X have the names given to ``fit(feature_names=)``; raises if they have others.
+    """Whether the columns of X have the names passed as ``fit(feature_names=)``; raises if they have other names.
 
-    scikit-learn knows names of columns only, and would warn that the estimator was fitted without names.
+    scikit-learn only knows the column names of the X in ``fit``, and would warn that the estimator was fitted without
+    names.
     """
     given = getattr(estimator, "_feature_names", None)
     if given is None or hasattr(estimator, "feature_names_in_"):
@@ -181,7 +188,7 @@ def _has_given_names(estimator, X):
 
 
 def check_sample_weight(sample_weight, X, **params):
-    """scikit-learn's check of weights, after a check with a name that they are numbers."""
+    """Check weights with scikit-learn's function, after a check that they are numbers, whose error names them."""
     refuse_containers(sample_weight, "sample_weight")
     if not (sample_weight is None or isinstance(sample_weight, Real)):
         sample_weight = real_array("sample_weight", sample_weight)
@@ -189,5 +196,8 @@ def check_sample_weight(sample_weight, X, **params):
 
 
 def output_container(estimator, method):
-    """What a method returns its result in: "default", or "pandas" or "polars" as set for ``transform``."""
+    """Container of the result of a method: "default", or "pandas" or "polars" if ``set_output`` says so.
+
+    Only ``transform`` has another container than "default".
+    """
     return _get_output_config(method, estimator)["dense"] if method == "transform" else "default"

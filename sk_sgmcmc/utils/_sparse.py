@@ -1,7 +1,7 @@
-"""Checks of sparse matrices: no code of SciPy, scikit-learn or ours reads one before it is checked here.
+"""Checks of sparse matrices, before any code of SciPy, scikit-learn or ours reads them.
 
-SciPy's containers accept any index arrays, and its compiled code, like ours, does not check that an index lies inside
-the matrix: a damaged matrix crashes the process, or is read as other data.
+SciPy's containers accept any index arrays, and its compiled code, like ours, does not check that indices lie inside the
+matrix. A damaged matrix would crash the process, or be read as other data.
 """
 
 import numpy as np
@@ -11,20 +11,20 @@ from ._containers import refuse_containers
 
 
 def well_formed(X, name="X"):
-    """Check a sparse matrix; anything else is returned unchanged, except for what holds no rows yet.
+    """Check a sparse matrix; dense data are returned unchanged, and Dask collections and containers raise an error.
 
     Parameters
     ----------
     X : object
-        Left unchanged, flags included.
+        Not modified, not even its flags.
     name : str, default="X"
         The name used in errors.
 
     Returns
     -------
     X : object
-        X itself, or its content in another container if index arrays have two widths, or a type that compiled code does
-        not accept, or if sums of small whole numbers could overflow.
+        X itself, or its content in another container if its index arrays have different dtypes, or dtypes that compiled
+        code does not accept, or if sums of its small integers could overflow.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def well_formed(X, name="X"):
 
 def canonical(X):
     """A CSR matrix with sorted columns and no duplicates, in a new container; copied only if necessary."""
-    X = type(X)(X)  # leaves its flags, which may be wrong, behind
+    X = type(X)(X)  # without the flags of X, which may be wrong
     if not X.has_canonical_format:
         X = X.astype(_wide(X.dtype))
         X.sum_duplicates()
@@ -72,7 +72,7 @@ def _check_integers(X, name, parts, n_dims=1):
 
 
 def _compressed(X, name):
-    """CSR, CSC and BSR."""
+    """Check a CSR, CSC or BSR matrix."""
     _check_integers(X, name, ("indptr", "indices"))
     lines, others = ("row", "columns") if X.format != "csc" else ("column", "rows")
     n_lines, n_others = X.shape if X.format != "csc" else X.shape[::-1]
@@ -119,7 +119,7 @@ def _coordinates(X, name):
         if part.size and (part.min() < 0 or part.max() >= n):
             bad = part[(part < 0) | (part >= n)][0]
             _refuse(name, f"it has an entry in {what} {bad}, but {n} {what}s", "coo")
-    return X.astype(_wide(X.dtype), copy=False)  # another format adds up the entries of one place
+    return X.astype(_wide(X.dtype), copy=False)  # conversion to another format sums duplicate entries
 
 
 def _diagonals(X, name):

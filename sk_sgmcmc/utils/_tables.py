@@ -1,4 +1,4 @@
-"""Tables: results as DataFrames, and rows of arguments, matched to the rows of X by their labels."""
+"""Tables: results as DataFrames, and arguments whose rows are matched to the rows of X by their labels."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def as_table(columns: Mapping[str, ArrayLike]) -> Table:
 
 
 def as_precise_as(X, values):
-    """The values, in single precision if X is an array or a sparse matrix of single precision."""
-    # A frame has no dtype, but may well have a column named "dtype".
+    """The values, converted to float32 if X is an array or a sparse matrix of float32."""
+    # A DataFrame has no dtype, but may have a column named "dtype".
     dtype = None if hasattr(X, "columns") else getattr(X, "dtype", None)
     return values.astype(np.float32) if dtype == np.float32 else values
 
 
 def rows_of_table(table, rows):
-    """Rows of a frame, an array, a list or a dict of columns."""
+    """Rows of a DataFrame, an array, a list or a dict of columns, by position."""
     if isinstance(table, Mapping):
         return {name: rows_of_table(column, rows) for name, column in table.items()}
     if sparse.issparse(table):
@@ -49,13 +49,13 @@ def rows_of_table(table, rows):
 
 
 def declared_levels(column):
-    """The levels that a column declares, in their order (as a categorical of pandas, or an Enum of polars), or None."""
+    """The ordered levels of a categorical column of pandas or an Enum column of polars; None for other columns."""
     dtype = getattr(column, "dtype", None)
     return list(dtype.categories) if type(dtype).__name__ in ("CategoricalDtype", "Enum") else None
 
 
 def checked_names(names, n_features, otherwise=None):
-    """Names of columns as an array of objects, or ``otherwise`` for None; raises unless there is one for each."""
+    """Names of columns as an array of objects, or ``otherwise`` for None; raises unless there are ``n_features``."""
     if names is None:
         return otherwise
     names = np.asarray(names, dtype=object)
@@ -65,29 +65,29 @@ def checked_names(names, n_features, otherwise=None):
 
 
 def aligned(X, /, **given):
-    """Arguments with a value for each row of X, with their rows in the order of those of X.
+    """Arguments with a value for each row of X, with their rows in the order of X.
 
-    Rows are matched by their labels, the index of frames and Series of pandas, and by position where either side has
-    none. Where X has no labels, the first of the other arguments that has labels takes its place.
+    Rows are matched by their labels, which are the index of a pandas DataFrame or Series, or by position if either side
+    has no labels. If X has none, the first other argument that has labels takes its place.
 
     Parameters
     ----------
     X : object
-        Rows, of any type.
+        Data of any type.
     **given : object
-        Arguments under their names: metadata, responses, weights, times and the like; frames, Series, dicts of columns,
-        and anything else, which is returned as it is.
+        Arguments by name, such as metadata, responses, weights and times. DataFrames, Series and dicts of columns are
+        aligned; anything else is returned unchanged.
 
     Returns
     -------
     tuple of object
-        The arguments, those with labels in the order of X. Arguments of another length than X are returned as they are,
-        for later checks to refuse.
+        The arguments, with labelled ones in the order of X. Arguments whose length differs from that of X are returned
+        unchanged; later checks reject them.
 
     Raises
     ------
     ValueError
-        If labels differ from those of X, or repeat and are in another order.
+        If labels differ from those of X, or if repeated labels are in another order.
     """
     parts = [("X", X), *given.items()]
     parts += [(f"{name}[{key!r}]", part) for name, value in given.items() for key, part in _columns(value).items()]
@@ -111,12 +111,12 @@ def _has_labels(part):
 
 
 def _is_default(labels):
-    """Whether labels are merely the numbers of rows: 0, 1, and so on."""
+    """Whether labels are only row numbers: 0, 1, and so on."""
     return type(labels).__name__ == "RangeIndex" and labels.start == 0 and labels.step == 1
 
 
 def _in_order(part, labels, name, whose):
-    """Rows of one argument in the order of ``labels``, which are those of ``whose``."""
+    """Rows of an argument in the order of ``labels``, the labels of the argument ``whose``."""
     if not _has_labels(part) or not len(labels):
         return part
     own = part.index

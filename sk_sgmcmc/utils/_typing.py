@@ -1,7 +1,7 @@
-"""Types of the public interface, under the names that its annotations use.
+"""Type aliases for the annotations of the public interface.
 
-Modules that use them begin with ``from __future__ import annotations``, so that `help` shows the names. The names can
-be evaluated, so that `typing.get_type_hints` works; types of optional packages are Any at run time.
+Modules that use them begin with ``from __future__ import annotations``, so that `help` shows the names of the aliases.
+The aliases exist at run time, so that `typing.get_type_hints` works; types of optional packages are Any there.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ __all__ = [
     "Table",
 ]
 
-# What users give. Frames of pandas and polars are array-like; Dask, which has no types, passes as Any.
+# Types of arguments. DataFrames of pandas and polars are array-like; Dask has no types, so its collections are Any.
 MatrixLike = ArrayLike | sparse.sparray | sparse.spmatrix
 Columns = MatrixLike | DataFrame | Mapping[str, Any]
 Path = str | PathLike[str]
@@ -49,10 +49,10 @@ Callbacks = StepFunction | Sequence[StepFunction] | None
 AxesLike = Axes | Sequence[Axes] | NDArray[Any]
 FigureLike = Figure | SubFigure
 
-# What they receive. Given a Dask array, methods that answer row by row return a lazy one in place of an array.
+# Types of results. For a Dask array, methods with results row by row return a lazy Dask array instead of an ndarray.
 AnyArray = NDArray[Any]
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.integer[Any]]
 Table = DataFrame | Bunch
 
-Function = TypeVar("Function", bound=Callable[..., Any])  # of decorators that keep the signature
+Function = TypeVar("Function", bound=Callable[..., Any])  # for decorators that keep the signature

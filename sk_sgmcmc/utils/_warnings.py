@@ -1,4 +1,4 @@
-"""Warnings that point at the user's line, and those about columns that look like ids, dates, blanks or an index."""
+"""Warnings that point at the user's line, and checks for columns that look like ids, dates, blanks or an index."""
 
 import re
 import sys
@@ -8,27 +8,27 @@ from pathlib import Path
 
 import sklearn
 
-# This package, and scikit-learn, whose pipelines, searches and decorators call it.
+# Folders of this package, and of scikit-learn, whose pipelines, searches and decorators call it.
 _PACKAGES = tuple(str(Path(path).resolve().parent) for path in (Path(__file__).parent, sklearn.__file__))
 
 
 def warn_user(message, category=UserWarning):
     """Warn at the nearest caller outside this package and scikit-learn."""
-    # Python 3.12 has ``skip_file_prefixes`` for this.
+    # Python 3.12 has the argument ``skip_file_prefixes`` for this; earlier versions have not.
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGES):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 
 
-_FEWEST = 15  # levels that are worth a warning
-_SHARE = 2 / 3  # of the rows, from which on levels are about as many
+_FEWEST = 15  # with fewer levels, there is no warning about ids
+_SHARE = 2 / 3  # number of levels over number of rows from which levels look like ids
 _INDEX = re.compile(r"(Unnamed: \d+)?(_level_\d+)?$")
 _DATE = re.compile(r"\s*(\d{4}[-/.]\d{1,2}([-/.]\d{1,2}.*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}.*)\s*$")
 
 
 def warn_of_index_column(names, of="X"):
-    """Warn if a name is that of a column without one, as pandas reads the index that it wrote to a CSV file."""
+    """Warn if a column has the name that pandas gives to an index when it reads it from a CSV file."""
     found = [name for name in names if isinstance(name, str) and _INDEX.match(name)]
     if found:
         warn_user(
@@ -43,11 +43,11 @@ def warn_of_levels(levels, n_levels, n_rows, column):
     Parameters
     ----------
     levels : sequence
-        The different values of the column.
+        The distinct values of the column.
     n_levels, n_rows : int
-        How many of them occur, in how many rows.
+        Number of levels that occur, and number of rows.
     column : str
-        The column, with the table to which it belongs.
+        Name of the column and of its table, for the message.
     """
     blank = [level for level in levels if isinstance(level, str) and not level.strip()]
     if blank:

@@ -1,4 +1,4 @@
-"""Counts that need not fit in memory: blocks of documents, read one after another."""
+"""Counts that need not fit in memory: blocks of documents, which are read one after another."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ._numbers import is_count
 from ._typing import MatrixLike, Path
 from .corpus import BASE, Corpus, check_counts
 
-# Entries of a block that is cut from one large matrix.
+# Approximate number of stored entries of a block that is cut from one large matrix.
 _ENTRIES = 2**22
 
 
 class BlockSizes(NamedTuple):
-    """What a check learns of a block.
+    """Sizes and properties of a block, which its check determines.
 
     Parameters
     ----------
     n_docs, n_words, n_tokens, n_entries : int
-        Documents, words, tokens, and entries that are not zero.
+        Numbers of documents, words, tokens, and nonzero entries.
     is_whole : bool
         Whether every count is a whole number.
     has_unit_rows, is_hardly_whole : bool
@@ -69,7 +69,7 @@ def sizes_of(corpus):
 
 
 def joined_checksums(sizes):
-    """The checksum of all blocks together, the same however documents are divided into blocks."""
+    """The checksum of the documents of all blocks, which does not depend on their division into blocks."""
     total = 0
     for each in sizes:
         total = (total * pow(int(BASE), each.n_docs, 2**64) + each.checksum) % 2**64
@@ -79,33 +79,33 @@ def joined_checksums(sizes):
 class CountBlocks:
     """Counts of documents in blocks, of which only a few are in memory at a time.
 
-    Estimators of counts take it in place of X; see the user guide on more data than memory.
+    Pass it to topic models of counts in place of X; see the user guide on more data than memory.
 
     Parameters
     ----------
     blocks : list, callable, sparse matrix or Dask array
-        Blocks of documents with the same columns: a list of sparse matrices, or of paths of ``.npz`` files that
-        `scipy.sparse.save_npz` wrote; a function without arguments that returns a new iterator over sparse matrices
-        each time; one CSR matrix, whose arrays may be memory maps, and which is cut into blocks without a copy; or a
-        Dask array of sparse matrices in one chunk of columns.
+        Blocks of documents with the same columns, in one of four forms. A list contains sparse matrices, or paths of
+        ``.npz`` files that `scipy.sparse.save_npz` wrote. A function without arguments returns a new iterator over
+        sparse matrices at each call. A CSR matrix, whose arrays may be memory maps, is cut into blocks without a copy.
+        A Dask array consists of sparse matrices, in one chunk of columns.
     shard_tokens : int or None, default=None
-        Tokens of a shard: the documents that are processed at a time, see the Notes. Draws depend on it. None: two
-        million, or more if topics have many cells.
+        Number of tokens of a shard, the documents that are processed together; see the Notes. Draws depend on it.
+        None: two million, or more if topics have many cells.
     folder : str, path-like or None, default=None
-        Folder for temporary files, six bytes for each token; None takes the system's.
+        Folder for temporary files, which take six bytes for each token. None: the system's temporary folder.
 
     Attributes
     ----------
     shape : tuple of int
-        Documents and words, over all blocks.
+        Numbers of documents and words, over all blocks.
     n_tokens : int
-        Tokens; a fractional entry counts as floor(x) tokens and one that weighs the rest.
+        Number of tokens. A fractional entry x counts as floor(x) tokens of weight 1, and one with the rest as weight.
 
     Notes
     -----
-    All blocks are read and checked at first use, before anything is fitted. Shards are cut by tokens, wherever blocks
-    end: how documents are divided into blocks, where blocks are kept and how many threads or machines process them
-    changes no draw.
+    All blocks are read and checked at first use, before anything is fitted. Shards are cut by tokens and may cross the
+    ends of blocks. Draws therefore do not depend on the division into blocks, on where blocks are stored, or on how
+    many threads or machines process them.
 
     Examples
     --------
@@ -159,16 +159,16 @@ class CountBlocks:
     # -- blocks --------------------------------------------------------------------------------------------------
 
     def __iter__(self):
-        """Iterate over blocks as they are given: sparse matrices."""
+        """Iterate over the blocks as sparse matrices, without a check."""
         return (load_block(item, self.name_of(i)) for i, item in enumerate(self._all_items()))
 
     @property
     def items(self) -> list[Any] | None:
-        """What each block is loaded from, a list; None if a function makes all blocks in turn."""
+        """The sources from which ``load_block`` loads the blocks, a list; None if a function makes the blocks."""
         return self._items
 
     def _all_items(self):
-        """What each block is loaded from; of those that a function makes, the blocks."""
+        """An iterable over the sources of the blocks; if a function makes the blocks, these themselves."""
         if self._items is not None:
             return self._items
         made = self._made_by()
@@ -185,9 +185,9 @@ class CountBlocks:
         return f"block {i} ({os.fspath(item)!r})" if isinstance(item, (str, os.PathLike)) else f"block {i}"
 
     def entries(self) -> Iterator[tuple[Any, str, BlockSizes]]:
-        """Iterate over what each block is loaded from, its name and its ``BlockSizes``; raises if their number changed.
+        """Iterate over the source, the name and the ``BlockSizes`` of each block; raises if their number has changed.
 
-        Blocks that a function makes stand for themselves.
+        A source is an argument of ``load_block``. If a function makes the blocks, sources are the blocks themselves.
         """
         sizes, n = self.sizes, 0
         for i, item in enumerate(self._all_items()):
@@ -199,46 +199,46 @@ class CountBlocks:
             refuse_change(f"only {n} of {len(sizes)} blocks were there")
 
     def corpora(self) -> Iterator[Corpus]:
-        """Iterate over blocks as ``Corpus``; raises if they are no longer those that were checked."""
+        """Iterate over blocks as ``Corpus``; raises if they have changed since they were checked."""
         return (checked_again(item, name, sizes) for item, name, sizes in self.entries())
 
     @cached_property
     def sizes(self):
-        """The ``BlockSizes`` of all blocks, which are checked here."""
+        """The ``BlockSizes`` of all blocks; the first access reads and checks all blocks."""
         return checked_sizes(
             [sizes_of(checked_block(block, self.name_of(i))) for i, block in enumerate(self)], self.name_of
         )
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether blocks are computed by Dask, or lie in files, and so need not pass through this process."""
+        """Whether workers can load all blocks themselves, since these are computed by Dask or lie in files."""
         return self.is_dask or all(isinstance(item, (str, os.PathLike)) for item in self._items or [None])
 
     @property
     def is_checked(self) -> bool:
-        """Whether the blocks were checked already."""
+        """Whether the blocks have been checked."""
         return "sizes" in self.__dict__
 
     def take_sizes(self, sizes: list[BlockSizes]) -> None:
-        """Use sizes that a check elsewhere has found, a list of ``BlockSizes``."""
+        """Use the ``BlockSizes`` that workers have determined, a list in the order of the blocks."""
         self.__dict__["sizes"] = checked_sizes(sizes, self.name_of)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Documents and words, over all blocks."""
+        """Numbers of documents and words, over all blocks."""
         return sum(each.n_docs for each in self.sizes), self.sizes[0].n_words
 
     @property
     def n_tokens(self) -> int:
-        """Tokens of all blocks."""
+        """Number of tokens of all blocks."""
         return sum(each.n_tokens for each in self.sizes)
 
     @property
     def ndim(self) -> int:
-        """Two, as for a matrix."""
+        """Number of dimensions, 2 as for a matrix."""
         return 2
 
-    # -- what they are not ---------------------------------------------------------------------------------------
+    # -- unsupported operations ----------------------------------------------------------------------------------
 
     def __getitem__(self, key):
         raise TypeError(
@@ -257,7 +257,7 @@ CountsLike = MatrixLike | CountBlocks
 
 
 def present_client():
-    """The default client of Dask; None if none is connected, and within a task, which must not wait for others."""
+    """The default Dask client; None if no client is connected, and within a task, which must not wait for others."""
     if "distributed" not in sys.modules:
         return None
     from distributed import default_client, get_worker
@@ -279,7 +279,7 @@ def present_client():
 
 
 def load_block(item, name):
-    """A sparse matrix from what a block is loaded from: itself, a path, or a delayed computation."""
+    """Load a block from its source: a path, rows of a matrix, a delayed computation, or the block itself."""
     if isinstance(item, (str, os.PathLike)):
         try:
             return load_sparse(item)
@@ -289,12 +289,12 @@ def load_block(item, name):
         return item.block()
     if not hasattr(item, "compute"):
         return item
-    # After a client was closed, the default of Dask may still be to send work to it.
+    # Dask's default scheduler may still be a client that was closed.
     return item.compute(**({} if present_client() else {"scheduler": "threads"}))
 
 
 def checked_again(item, name, sizes):
-    """A block as a ``Corpus``; raises unless it is that of the ``BlockSizes`` which an earlier check has found."""
+    """Load a block as a ``Corpus``; raises unless its ``BlockSizes`` are those of an earlier check."""
     corpus = checked_block(load_block(item, name), name)
     if sizes_of(corpus) != sizes:
         refuse_change(f"{name} has changed")
@@ -302,7 +302,7 @@ def checked_again(item, name, sizes):
 
 
 def refuse_change(what):
-    """Raise since blocks are not those that were checked."""
+    """Raise because blocks differ from those that were checked; ``what`` says how."""
     raise ValueError(
         f"Reading the blocks a second time, {what}. Leave files alone during a fit; a function must return a new "
         "iterator over the same blocks each time, not one that is used up, nor other documents."
@@ -310,7 +310,7 @@ def refuse_change(what):
 
 
 def checked_sizes(sizes, name_of):
-    """Raise unless blocks have the same columns and hold documents; returns their sizes."""
+    """Return ``sizes``; raises unless all blocks have the same columns, and there is at least one document."""
     if not sizes:
         raise ValueError("blocks holds no block; the function must return an iterator over sparse matrices.")
     for i, each in enumerate(sizes):
@@ -325,7 +325,7 @@ def checked_sizes(sizes, name_of):
 
 
 class _Rows:
-    """Rows start:stop of a CSR matrix, a block that shares its memory."""
+    """The source of a block that consists of the rows start:stop of a CSR matrix and shares its memory."""
 
     def __init__(self, X, start, stop):
         self.X, self.start, self.stop = X, start, stop
@@ -334,18 +334,18 @@ class _Rows:
         ptr = np.asarray(self.X.indptr[self.start : self.stop + 1])
         part = slice(int(ptr[0]), int(ptr[-1]))
         rows = sparse.csr_array((self.stop - self.start, self.X.shape[1]))
-        # Its constructor would copy a small part of a large array.
+        # Set as attributes, since the constructor would copy a small part of a large array.
         rows.data, rows.indices, rows.indptr = self.X.data[part], self.X.indices[part], ptr - ptr[0]
         return rows
 
 
 def _cut(X):
-    """Blocks of a matrix, cut by entries, that share its memory."""
+    """Sources of blocks with about the same number of entries of a matrix, which share its memory."""
     if X.format != "csr":
         raise TypeError(f"blocks is one {X.format} matrix; only a CSR matrix can be cut by rows: pass X.tocsr().")
     ptr = np.asarray(X.indptr)
     if ptr.size != X.shape[0] + 1 or ptr[0] != 0 or np.any(ptr[1:] < ptr[:-1]) or ptr[-1] > len(X.indices):
-        check_counts(X, input_name="blocks", whom="CountBlocks")  # names the fault
+        check_counts(X, input_name="blocks", whom="CountBlocks")  # raises, and names the fault
     n_blocks = max(1, int(-(-ptr[-1] // _ENTRIES)))
     cuts = np.searchsorted(ptr, ptr[-1] * np.arange(1, n_blocks) / n_blocks)
     cuts = np.unique([0, *cuts, X.shape[0]])
@@ -353,7 +353,7 @@ def _cut(X):
 
 
 def _dask_blocks(X):
-    """Blocks of a Dask array, as delayed computations."""
+    """The blocks of a Dask array, a list of delayed computations."""
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got a Dask array of shape {X.shape}; give one row for each document.")
     if X.numblocks[1] != 1:

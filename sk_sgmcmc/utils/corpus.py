@@ -1,4 +1,4 @@
-"""Document-term counts: validation, and the arrays that kernels read."""
+"""Document-term counts: their validation, and the `Corpus` of arrays that kernels read."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,9 @@ from ._warnings import warn_user
 
 BASE = np.uint64(0x9E3779B97F4A7C15)
 _LARGEST = 2.0**53
-_SEEN, _FEWEST, _HARDLY = 10_000, 10, 0.05  # entries examined; fewest of them; share of whole numbers
+# Search for values that are not counts: number of entries examined, minimum number of entries, and share of whole
+# numbers below which hardly any entry is whole.
+_SEEN, _FEWEST, _HARDLY = 10_000, 10, 0.05
 _RAW_COUNTS = "Pass raw counts, for example from sklearn.feature_extraction.text.CountVectorizer."
 
 
@@ -26,8 +28,8 @@ def check_counts(X, *, input_name="X", whom="a count model"):
     Parameters
     ----------
     X : array-like, sparse matrix, sparse array or DataFrame of shape (n_samples, n_features)
-        Counts, non-negative and finite; need not be whole numbers. Dense or any sparse format, of either index
-        width, read-only memory maps, pandas and pandas-sparse frames are accepted. Left unchanged.
+        Counts, non-negative and finite, not necessarily whole numbers. Dense arrays, any sparse format with either
+        index type, read-only memory maps, and pandas DataFrames, also sparse ones, are accepted. Not modified.
     input_name : str, default="X"
         The name used in errors.
     whom : str, default="a count model"
@@ -36,8 +38,8 @@ def check_counts(X, *, input_name="X", whom="a count model"):
     Returns
     -------
     counts : scipy.sparse.csr_array of float64, shape (n_samples, n_features)
-        Column indices sorted in each row, duplicates summed, no stored zeros. It shares memory with X if X
-        is already in that form, so do not write into it.
+        With sorted column indices in each row, no duplicates, and no stored zeros. It shares memory with X if X is
+        already in that form, so do not write into it.
 
     Raises
     ------
@@ -56,7 +58,8 @@ def check_counts(X, *, input_name="X", whom="a count model"):
         input_name=input_name,
         estimator=whom,
     )
-    # A new container over the same arrays: checking whether it is sorted writes a flag, in ours and not theirs.
+    # A new container over the same arrays, since the check of its format sets a flag, which the user's object must not
+    # get.
     counts = sparse.csr_array(X)
     _refuse_bad_values(counts.data, input_name, whom)
     if not counts.has_canonical_format or np.any(counts.data == 0):
@@ -67,10 +70,10 @@ def check_counts(X, *, input_name="X", whom="a count model"):
 
 
 def _refuse_bad_values(values, input_name, whom):
-    """Raise for NaN, infinity and negative numbers; messages start as scikit-learn's checks expect."""
+    """Raise for NaN, infinity, negative and huge numbers; messages start as scikit-learn's estimator checks expect."""
     with np.errstate(invalid="ignore", over="ignore"):
         total = values.sum()
-    if not np.isfinite(total):  # one pass is enough in the usual case
+    if not np.isfinite(total):  # so that valid data are searched only once
         if np.isnan(values).any():
             raise ValueError(
                 f"Input {input_name} contains NaN. {whom} needs finite counts; put 0 for a missing count, "
@@ -94,7 +97,7 @@ def _refuse_bad_values(values, input_name, whom):
 
 
 def refuse_texts(X, whom):
-    """Raise if X holds texts, which a model of counts cannot read."""
+    """Raise if X contains texts, which a model of counts cannot read."""
     refuse_containers(X)
     if holds_texts(X):
         raise ValueError(
@@ -104,13 +107,13 @@ def refuse_texts(X, whom):
 
 
 def warn_if_empty(corpus):
-    """Warn if no document holds a word."""
+    """Warn if all documents are empty."""
     if corpus.n_tokens == 0:
         warn_user("X holds no words, so all draws are from the prior; pass counts of documents with words.")
 
 
 def warn_of_other_values(corpus, whom):
-    """Warn if values are tf-idf or log-normalised, not counts."""
+    """Warn if values look like tf-idf or log-normalised values instead of counts."""
     if corpus.is_whole:
         return
     if corpus.has_unit_rows:
@@ -128,7 +131,7 @@ def warn_of_other_values(corpus, whom):
 
 
 def _read_only(array, dtype):
-    """A read-only view, C-contiguous, of the wanted type; copied only if type or layout require it."""
+    """A read-only, C-contiguous view of a dtype; the array is copied only if its dtype or layout is another."""
     view = np.ascontiguousarray(array, dtype=dtype).view()
     view.flags.writeable = False
     return view
@@ -136,26 +139,26 @@ def _read_only(array, dtype):
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """A document-term matrix as the arrays that kernels read; nothing in it can be written.
+    """A document-term matrix as read-only arrays for kernels.
 
     Build it with `Corpus.from_counts`.
 
     Parameters
     ----------
     indptr : ndarray of int64, shape (n_docs + 1,)
-        The distinct (document, word) pairs of document d are ``indptr[d]:indptr[d + 1]``; starts at 0.
+        The distinct (document, word) pairs of document d are ``indptr[d]:indptr[d + 1]``; the first entry is 0.
     words : ndarray of int32, shape (n_pairs,)
-        Column of each pair, ascending inside a document.
+        Column of each pair, ascending within a document.
     counts : ndarray of float64, shape (n_pairs,)
         Count of each pair, positive.
     n_words : int
         Number of columns.
     described : ndarray or csr_array of shape (n_docs, n_columns), or None
-        What documents have besides words, as numbers.
+        Numbers that belong to documents besides their words, such as metadata.
 
     Notes
     -----
-    A count x that is not whole stands for floor(x) tokens of weight 1 and one of weight x - floor(x); see
+    A count x that is not whole represents floor(x) tokens of weight 1 and one of weight x - floor(x); see
     `expand_tokens`.
     """
 
@@ -170,7 +173,7 @@ class Corpus:
             object.__setattr__(self, name, _read_only(getattr(self, name), dtype))
 
     def __reduce__(self):
-        # Through the constructor, so that a copy is read-only like the original.
+        # Copies are made by the constructor, so that they are read-only like the original.
         return Corpus, (self.indptr, self.words, self.counts, self.n_words, self.described)
 
     def __repr__(self):
@@ -188,15 +191,15 @@ class Corpus:
         return cls(X.indptr, X.indices, X.data, X.shape[1])
 
     def with_described(self, described):
-        """The same documents, with what they have besides words."""
+        """The same documents with other values of ``described``."""
         return Corpus(self.indptr, self.words, self.counts, self.n_words, described)
 
     def corpora(self):
-        """Iterate over parts of the documents that fit in memory: this corpus, unlike one of many blocks."""
+        """Iterate over parts of the documents that fit in memory; here this corpus itself, the only part."""
         yield self
 
     def in_memory(self):
-        """Return this corpus; one of many blocks refuses."""
+        """Return this corpus; the same method raises for a corpus in blocks."""
         return self
 
     @property
@@ -207,13 +210,13 @@ class Corpus:
     @cached_property
     def doc_lengths(self):
         """Sum of the counts of each document, float64 of shape (n_docs,)."""
-        # Row by row, not by differences of running sums, so that a document's length never depends on the others.
+        # Summed row by row, not as differences of running sums, whose rounding would depend on other documents.
         rows = np.repeat(np.arange(self.n_docs), np.diff(self.indptr))
         return _read_only(np.bincount(rows, weights=self.counts, minlength=self.n_docs), np.float64)
 
     @cached_property
     def tokens_per_pair(self):
-        """Number of tokens that each pair stands for, ceil(count), int64 of shape (n_pairs,)."""
+        """Number of tokens that each pair represents, ceil(count), int64 of shape (n_pairs,)."""
         return _read_only(np.ceil(self.counts), np.int64)
 
     @property
@@ -223,11 +226,11 @@ class Corpus:
 
     @property
     def n_tokens(self):
-        """Number of tokens, a fraction counting as one."""
-        return int(np.ceil(self.counts).sum())  # of floats, since integers would overflow
+        """Number of tokens; a fractional part of a count is one token."""
+        return int(np.ceil(self.counts).sum())  # summed as floats, since integers could overflow
 
     def digest(self, *more):
-        """A digest of the documents, and of ``more`` arrays, in bytes, by which they are recognised."""
+        """A digest (16 bytes) of the documents and of ``more`` arrays, by which they are recognised."""
         found = blake2b(digest_size=16)
         for part in (self.indptr, self.words, self.counts, *self.keys_beside(), *more):
             found.update(part)
@@ -235,18 +238,21 @@ class Corpus:
 
     @property
     def checksum(self):
-        """A number by which the documents are recognised: a polynomial in `BASE` whose coefficients hash the rows."""
+        """A checksum of the documents: a polynomial in `BASE`, modulo 2^64, whose coefficients are hashes of the rows.
+
+        Checksums of blocks can therefore be joined; see `joined_checksums`.
+        """
         keys = row_keys(self.to_csr())
         powers = np.full(keys.size, BASE)
         powers[-1:] = 1
         return int((keys * np.cumprod(powers[::-1])[::-1]).sum(dtype=np.uint64))
 
     def keys_beside(self):
-        """Keys of what documents have besides their words, a tuple of arrays (n_docs,)."""
+        """Hashes of the rows of ``described``: a tuple of one array (n_docs,), or empty if there is none."""
         return () if self.described is None else (row_keys(sparse.csr_array(self.described)),)
 
     def rows(self, start, stop):
-        """The documents start:stop as a Corpus; words and counts are views, only the row pointers are new.
+        """The documents start:stop as a Corpus, whose words and counts are views.
 
         Parameters
         ----------
@@ -265,7 +271,7 @@ class Corpus:
         )
 
     def take(self, order):
-        """The documents in another order (with repeats or a selection if wanted), copied into place.
+        """The documents in the given order, which may select or repeat some, as a copy.
 
         Parameters
         ----------
@@ -283,12 +289,12 @@ class Corpus:
         return Corpus(indptr, self.words[source], self.counts[source], self.n_words, described)
 
     def joined(self, other):
-        """The documents of this corpus, and those of another one behind them.
+        """The documents of this corpus, followed by the documents of another.
 
         Parameters
         ----------
         other : Corpus
-            Its first words are this one's; it may have more.
+            A corpus with the same words, and possibly more columns after them.
 
         Returns
         -------
@@ -323,23 +329,23 @@ class Corpus:
 
     @property
     def has_unit_rows(self):
-        """Whether all rows that are not empty have length or sum 1."""
+        """Whether all rows that are not empty have Euclidean length 1, or all have sum 1."""
         first = self.indptr[np.flatnonzero(np.diff(self.indptr))]
         return not first.size or any(
             np.allclose(np.add.reduceat(values, first), 1.0, atol=1e-5) for values in (self.counts, self.counts**2)
         )
 
     def expand_tokens(self):
-        """One entry per token.
+        """The tokens of the documents, one entry for each.
 
         Returns
         -------
         indptr : ndarray of int64, shape (n_docs + 1,)
             The tokens of document d are ``indptr[d]:indptr[d + 1]``.
         words : ndarray of int32, shape (n_tokens,)
-            Column of each token, ascending inside a document.
+            Column of each token, ascending within a document.
         weights : ndarray of float64, shape (n_tokens,), or (0,) if every token weighs 1
-            1, but x - floor(x) for the last token of a pair whose count x is not whole.
+            1, or x - floor(x) for the last token of a pair whose count x is not whole.
         """
         repeats = self.tokens_per_pair
         ends = np.concatenate([[0], np.cumsum(repeats)])
@@ -352,5 +358,5 @@ class Corpus:
 
     def to_csr(self):
         """The counts as scipy.sparse.csr_array of shape (n_docs, n_words), a copy."""
-        # With copy=True, scipy picks the index width by itself.
+        # With copy=True, SciPy chooses the index type.
         return sparse.csr_array((self.counts, self.words, self.indptr), shape=(self.n_docs, self.n_words), copy=True)
