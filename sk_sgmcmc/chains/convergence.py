@@ -144,8 +144,8 @@ class Diagnosis:
             return None
         for name in self._still if all(self._still.values()) else moving:
             if self._still[name]:
-                first = next(entry for entry in names if entry.startswith(name))
-                return Unsettled(first, np.inf, R_HAT, name, 0.0, self._few[0])
+                first = next(i for i, entry in enumerate(names) if entry == name or entry.startswith(f"{name}["))
+                return Unsettled(names[first], np.inf, R_HAT, name, 0.0, self._few[first])
         excess = self._excess()
         share = np.where(np.isnan(ess), np.inf, ess / self._few)
         if not (excess.max() > 0 or share.min() < 1):

@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import hashlib
 import importlib
+import importlib.util
 import inspect
 import io
 import json

@@ -242,4 +242,5 @@ def report_acceptance(sampler, states):
     """Set ``step_factor_`` and ``acceptance_rate_`` of a fitted sampler from the states of its chains."""
     scalars = [state.scalars for state in states]
     sampler.step_factor_ = np.exp([s[at.LOG_FACTOR] for s in scalars])
-    sampler.acceptance_rate_ = np.array([s[at.N_ACCEPTED] for s in scalars]) / max(1, states[0].n_steps)
+    n_steps = [max(1, state.n_steps) for state in states]
+    sampler.acceptance_rate_ = np.array([s[at.N_ACCEPTED] for s in scalars]) / n_steps

@@ -1,5 +1,6 @@
 """Warnings that point at the user's line, and checks for columns that look like ids, dates, blanks or an index."""
 
+import os
 import re
 import sys
 import warnings
@@ -9,7 +10,7 @@ from pathlib import Path
 import sklearn
 
 # Folders of this package, and of scikit-learn, whose pipelines, searches and decorators call it.
-_PACKAGES = tuple(str(Path(path).resolve().parent) for path in (Path(__file__).parent, sklearn.__file__))
+_PACKAGES = tuple(f"{Path(path).resolve().parent}{os.sep}" for path in (Path(__file__).parent, sklearn.__file__))
 
 
 def warn_user(message, category=UserWarning):

@@ -155,7 +155,7 @@ def labelled():
 def test_topics_are_those_of_their_labels_and_other_labels_are_refused(in_blocks, init):
     X, labels = labelled()
     blocks = CountBlocks([csr_array(X[:80]), csr_array(X[80:])], shard_tokens=2000) if in_blocks else X
-    model = LabelledLDA(5, init=init, n_iter=40, callbacks=lambda _, step: step >= 20, random_state=0)
+    model = LabelledLDA(5, init=init, n_iter=40, callbacks=lambda _, step: step >= 30, random_state=0)
     model.fit(blocks, labels).set_params(callbacks=None)
     with pytest.raises(ValueError, match="resume continues with the data"):
         model.resume(blocks, np.roll(labels, 1, axis=1))

@@ -108,7 +108,7 @@ def predictive_draws(chains, draws, prior_of):
         Called with the data and the indices of a chain, of a draw and of some documents; returns the prior of these
         documents in that draw.
     """
-    data = chains[0].data.start or chains[0].data
+    data = chains[0].data.start
     probe, (n_chains, n_kept, *_) = PredictiveProbe(data), draws.shape
     spreads = _spreads(chains)
     if probe.is_empty:

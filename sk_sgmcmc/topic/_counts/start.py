@@ -18,20 +18,10 @@ _FEW = 200  # Most topics for which a pass begins with twice as many, which are 
 # into narrow topics, which take words from the others and cannot be merged with them. With planted topics and documents
 # of 50 to 300 tokens, the best number was 30,000 to 40,000, for any number of topics.
 _MOST_DOCS = 35_000
-_MOST_SOFT = 125  # Up to this number of topics, a pass is a better start for sweeps than random assignments.
 _LARGEST_PRIOR = 1e15  # Larger priors act alike: this is beyond any number of tokens.
 _TOKENS_PER_PIECE = 200_000  # Tokens searched for seeds at a time.
 _WORDS_AT_ONCE = 10_000  # Words whose expected counts are drawn at a time.
 _NO_ASSIGNMENTS = np.empty(0, dtype=np.uint16)
-
-
-def start_of(init, n_topics, only_sweeps):
-    """How a chain starts, given the parameter ``init`` and whether its burn-in consists of collapsed sweeps only.
-
-    With many topics, a streaming pass finds narrower topics than tempered sweeps from a random start, and hundreds of
-    sweeps do not leave them.
-    """
-    return "random" if only_sweeps and n_topics > _MOST_SOFT else init
 
 
 def first_assignments(corpus, doc_prior, word_prior, init, is_normal, rng, pool=None):

@@ -212,10 +212,13 @@ def summed(values, new, axis):
 
 
 def mixed(topics, new, masses):
-    """Average topics (..., n_topics, n_features) with the same index in ``new``, weighted by their masses."""
-    weights = masses / np.bincount(new, masses)[new]
-    alone = np.bincount(new)[new] == 1
-    weights[alone] = 1.0
+    """Average topics (..., n_topics, n_features) with the same index in ``new``, weighted by their masses.
+
+    Topics that have no mass together count equally.
+    """
+    total, n_merged = np.bincount(new, masses)[new], np.bincount(new)[new]
+    weights = np.divide(masses, total, out=1.0 / n_merged, where=total > 0)
+    weights[n_merged == 1] = 1.0
     return summed(topics * weights[:, None].astype(topics.dtype), new, -2)
 
 
