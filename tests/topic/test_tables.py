@@ -598,6 +598,12 @@ def test_groups_are_lists_of_numbers(model):
         np.testing.assert_array_equal(model.merge_topics(groups).components_, model.merge_topics([0, 2]).components_)
 
 
+def test_merged_topics_without_mass_count_equally():
+    topics, new = np.array([[0.5, 0.5], [0.2, 0.8], [0.1, 0.9]]), np.array([0, 1, 1])
+    found = tables.mixed(topics, new, np.array([1.0, 0.0, 0.0]))
+    np.testing.assert_allclose(found, [[0.5, 0.5], [0.15, 0.85]])
+
+
 def test_merged_topics_are_mixtures_in_every_draw(model):
     merged = model.merge_topics([0, 2])
     masses = tables.topic_masses(model.components_, model.word_counts_)
