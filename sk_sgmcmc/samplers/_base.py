@@ -39,7 +39,7 @@ class Sampler(BaseEstimator):
         known in closed form over any time.
     ``_loop``
         The loop that makes its steps: "dense" for one step per minibatch, "metropolis" for trajectories on all the
-        data, and other names for samplers that need a loop of their own. Models choose theirs with `_pick_loop`.
+        data, and other names for samplers that need a loop of their own. Models choose theirs with ``_pick_loop``.
     ``_n_trajectories``, ``_n_doc_draws``
         For models that also draw the topic proportions of documents. The first is the number of trajectories of the
         topics for each draw of the proportions; None: the model's ``n_inner``. The second replaces the model's
