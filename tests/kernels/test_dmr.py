@@ -1,13 +1,12 @@
 """Kernels of Dirichlet-multinomial regression, and those of LDA where documents have priors of their own."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy.special import digamma
 
 from sk_sgmcmc.kernels.models.dmr import count_cells, dirichlet_information, dirichlet_multinomial
 from sk_sgmcmc.kernels.models.lda import assignments as lda
+from sk_sgmcmc.topic._counts.corpus import Described, Shard
 from sk_sgmcmc.topic._dmr.group_counts import counts_of_rows, group_counts
 from tests.kernels.test_lda import N_TOPICS, SEED, Setting
 from tests.naive import dmr as naive_dmr
@@ -109,10 +108,9 @@ def test_cells_are_the_counts_of_the_groups_documents(group, weighted):
     for d in range(9):
         for i, _, weight in setting.tokens(d):
             counts[d, setting.z[i]] += weight
-    data = SimpleNamespace(
-        token_ptr=setting.token_ptr, weights=setting.weights, words=setting.words, group=group, n_docs=9
-    )
-    ours, plain = group_counts(data, setting.z, N_TOPICS), counts_of_rows(counts, group)
+    n_words, described = int(setting.words.max()) + 1, Described(group, np.empty((9, 0)))
+    shard = Shard(setting.token_ptr, setting.words, setting.weights, 0, n_words, described)
+    ours, plain = group_counts(shard, setting.z, N_TOPICS), counts_of_rows(counts, group)
     for (*key, times), (*key_of_plain, times_of_plain) in ((ours[:3], plain[:3]), (ours[3:], plain[3:])):
         keys, often = np.unique(sorted_rows(*key, times), axis=0, return_counts=True)
         of_plain, often_of_plain = np.unique(sorted_rows(*key_of_plain), axis=0, return_counts=True)
