@@ -613,7 +613,7 @@ TOPIC = [
     *of(
         "topic/_results/topics.py",
         "tests/topic/test_tables.py",
-        ("mixed", "weights = masses / np.bincount(new, masses)[new]", "weights = np.ones(new.size)"),
+        ("mixed", "np.divide(masses, total, out=1.0 / n_merged, where=total > 0)", "np.ones(new.size)"),
         ("new_topics", "first[group] = group.min()", "first[group] = group.max()"),
     ),
     *of(

@@ -50,7 +50,11 @@ def make_chain(
     sampler = (sampler or SCIR(step_size=float(step_size)))._resolved(None)
     plan = DrawPlan(n_iter, int(burn_in), thin)
     parts = np.random.SeedSequence(seed), plan, sampler, WordPrior(beta, counts.shape[1], n_topics), doc_prior
-    more = {} if issubclass(make, CollapsedChain) else {"stored": stored, "n_sweeps": n_sweeps, "n_warm": n_warm}
+    more = (
+        {}
+        if issubclass(getattr(make, "func", make), CollapsedChain)
+        else {"stored": stored, "n_sweeps": n_sweeps, "n_warm": n_warm}
+    )
     return make(*parts, init="random", **more).bind(data)
 
 

@@ -386,7 +386,7 @@ def test_levels_of_counts_reach_as_far_as_the_counts_and_come_back_from_a_file()
     X = make_lda(60, 20, 2, random_state=0).counts
     seen = GammaProcessTopicModel(5, n_iter=10, random_state=0).fit(X)._chains[0].doc_prior.seen
     used = seen.used_levels()
-    assert used[:, -1].any() and not seen.above[:, used.shape[1] :].any() and used.shape[1] < seen.above.shape[1]
+    assert used[:, -1].any() and not seen.above[:, used.shape[1] :].any()
     again = pickle.loads(pickle.dumps(seen))
     np.testing.assert_array_equal(again.above, seen.above)
 

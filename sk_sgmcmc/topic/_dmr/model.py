@@ -380,7 +380,8 @@ class DMRTopicModel(BayesianLDA):
                 warn_of_other_values(corpus, type(self).__name__)
         else:
             corpus, places = super()._check_X(X, reset=reset), None
-        metadata = joined_metadata(metadata, getattr(corpus, "blocks", None))
+        if hasattr(corpus, "blocks"):
+            metadata = joined_metadata(metadata, corpus.blocks)
         if reset and metadata is None and self.formula is None:
             warn_user(
                 f"No metadata were given, so this {type(self).__name__} is plain latent Dirichlet allocation with a "
