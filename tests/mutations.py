@@ -547,7 +547,7 @@ MIXTURE = [
 TOPIC = [
     *of(
         "topic/_counts/corpus.py",
-        "tests/topic/test_shards.py -k (merged_counts or exact_law)",
+        "tests/topic/test_shards.py -k (cut or merged_counts or exact_law)",
         ("LocalShards.proceed", "z[part] = done.z", "pass"),
         ("LocalShards.proceed", "done.change.add_to(now.sums)", "pass"),
         ("Change.add_to", "part[self.rows] +=", "part[self.rows] -="),

@@ -69,6 +69,7 @@ def test_they_are_cut_by_tokens(lengths):
     ends = shards.cuts(token_ptr, 4)
     assert ends[0] == 0 and ends[-1] == len(lengths) and np.all(np.diff(ends) >= 0)
     assert np.diff(token_ptr[ends]).max() <= sum(lengths) / 4 + max(lengths)
+    np.testing.assert_array_equal(ends, shards.cuts(token_ptr - 7, 4))
 
 
 # ------------------------------------------------------------------------------------------------------------- sweeps
