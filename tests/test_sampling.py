@@ -380,6 +380,15 @@ def test_a_start_that_is_one_number_fits_one_number_only():
     assert sample(GaussianMean(np.ones((4, 1))), n_iter=10, init=0.5, random_state=0).n_iter_ == 10
 
 
+def test_a_transposed_start_is_refused():
+    target = ExponentialMixture(np.eye(3), n_rows=2)
+    points = np.eye(3)[:2]
+    assert sample(target, "gmc", n_iter=5, init=points, random_state=0).n_iter_ == 5
+    for init in (points.T, np.stack([points.T] * 2)):
+        with pytest.raises(ValueError, match=r"this target needs \(2, 3\) or, with n_chains=2"):
+            sample(target, "gmc", n_iter=5, n_chains=2, init=init)
+
+
 def test_a_density_whose_curvature_has_no_square_gets_a_step_and_a_warning_that_it_did_not_converge():
     target = GaussianMean(np.random.default_rng(0).normal(size=(6, 2)), prior_precision=1e300)
     with pytest.warns(ConvergenceWarning, match="theta"):

@@ -154,6 +154,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="seconds: one data set, one sampler of each estimator")
     parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--estimators", nargs="*", help="names of classes; all by default")
     parser.add_argument("--samplers", nargs="*", help="names; all that fit by default")
     args = parser.parse_args()
     sets = data_sets()
@@ -161,12 +162,12 @@ def main():
     batches, n_iter = (BATCHES[:1], 100) if args.smoke else (BATCHES, args.steps)
     print(f"{'estimator':28}{'sampler':14}{''.join(f'{batch:>8}' for batch in BATCHES)}{'all rows':>8}{'s':>8}")
     bad = 0
-    for make in MODELS:
+    for make in (make for make in MODELS if args.estimators is None or make.__name__ in args.estimators):
         names = [name for name in names_fitting(make._offers) if moves_by_steps(name)]
         names = [name for name in names if args.samplers is None or name in args.samplers]
         for name in names[-1:] if args.smoke else names:
             bad += count(make, name, sets, batches, n_iter)
-    if not args.smoke and args.samplers is None:
+    if not args.smoke and args.samplers is None and "DMRTopicModel" in (args.estimators or ["DMRTopicModel"]):
         bad += coefficients(sets, batches, n_iter)
     print(f"{bad} fits diverged")
 

@@ -180,7 +180,7 @@ def make_dmr(
     >>> data.data.shape, data.metadata.shape, data.coef.shape
     ((10, 100), (10, 2), (3, 3))
     """
-    _refuse_none(n_samples=n_samples, n_features=n_features, n_components=n_components)
+    _refuse_none(n_samples=n_samples, n_features=n_features, n_components=n_components, n_metadata=n_metadata)
     if not doc_topic_prior > 0:
         raise ValueError(f"doc_topic_prior must be a positive number, got {doc_topic_prior!r}.")
     beta = _parameter(topic_word_prior, n_features, "topic_word_prior")

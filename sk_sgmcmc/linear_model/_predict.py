@@ -30,7 +30,7 @@ def coefficient_table(columns, draws, interval):
     low, high = interval_ends(flat, interval_tails(interval))
     columns |= {
         "mean": flat.mean(axis=0),
-        "sd": flat.std(axis=0),
+        "sd": flat.std(axis=0, ddof=1) if len(flat) > 1 else np.full(flat.shape[1], np.nan),
         "low": low,
         "high": high,
         "p_positive": (flat > 0).mean(axis=0),

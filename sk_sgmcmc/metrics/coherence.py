@@ -186,7 +186,10 @@ def exclusivity(topics: ArrayLike, n_words: int = 10) -> FloatArray:
     [0.75, 0.75]
     """
     _refuse_estimator(topics)
-    topics = np.asarray(topics, dtype=np.float64)
+    topics = np.asarray(topics)
+    if topics.dtype.kind != "f":
+        raise ValueError(f"topics must be word probabilities, of a float dtype, got {topics.dtype}; give components_.")
+    topics = topics.astype(np.float64, copy=False)
     if topics.ndim < 2 or topics.min(initial=0.0) < 0 or not np.all(np.isfinite(topics)):
         raise ValueError(
             f"topics must be word probabilities of shape (..., n_components, n_features), got shape {topics.shape}."

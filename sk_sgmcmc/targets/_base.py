@@ -125,19 +125,26 @@ def starts_of_array(init, shape, sampler, n_chains):
         raise ValueError(
             f"init={init!r} must be an array of shape {shape}; a ManifoldDensity takes parts by name as its start."
         ) from None
-    size = int(np.prod(shape))
     if not np.all(np.isfinite(init)):
         raise ValueError(f"init holds {np.sum(~np.isfinite(init))} numbers that are not finite; give finite ones.")
-    if init.size == size:
+    if _are_alike(init.shape, shape):
         return [init.reshape(shape)]
     init = np.atleast_1d(init)
     n_particles = sampler._particles_per_chain
-    if init.shape[0] == n_particles and init.size == n_particles * size:
+    if init.shape[0] == n_particles and _are_alike(init.shape[1:], shape):
         return [init.reshape(-1, *shape)]
-    if init.shape[0] == n_chains and init.size in (n_chains * size, n_chains * n_particles * size):
-        return [each.reshape(shape) if each.size == size else each.reshape(-1, *shape) for each in init]
+    if init.shape[0] == n_chains and _are_alike(init.shape[1:], shape):
+        return [each.reshape(shape) for each in init]
+    if init.shape[:2] == (n_chains, n_particles) and _are_alike(init.shape[2:], shape):
+        return [each.reshape(-1, *shape) for each in init]
     particles = f", {(n_particles, *shape)}, the particles of {sampler!r}," if n_particles > 1 else ""
     raise ValueError(
         f"init has shape {init.shape}; this target needs {shape}{particles} or, with n_chains={n_chains}, one of these "
         f"for each chain, {(n_chains, *shape)}."
     )
+
+
+def _are_alike(given, shape):
+    """Whether an array of shape ``given`` can be a state: apart from axes of length 1 its shape is ``shape``, or flat."""
+    given, wanted = ([n for n in each if n != 1] for each in (given, shape))
+    return given in (wanted, [int(np.prod(shape))] if wanted else [])

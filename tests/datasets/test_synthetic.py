@@ -75,6 +75,11 @@ def test_bad_arguments_are_named(change, message):
             make(**change)
 
 
+def test_metadata_need_a_column():
+    with pytest.raises(ValueError, match="n_metadata must be at least 1, got 0"):
+        make_dmr(n_metadata=0)
+
+
 def test_proportions_follow_metadata(global_random_seed):
     data = make_dmr(4000, 20, 3, 2, 10, random_state=global_random_seed)
     assert data.metadata.shape == (4000, 2) and data.coef.shape == (3, 3)

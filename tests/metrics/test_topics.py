@@ -86,6 +86,8 @@ def test_coherence_of_bad_input(data):
             function(BayesianLDA())
     with pytest.raises(ValueError, match="Negative"):
         coherence(data.components, -data.data)
+    with pytest.raises(ValueError, match="word probabilities, of a float dtype, got int64"):
+        exclusivity(np.argsort(-data.components)[:, :10])
 
 
 def test_diversity():

@@ -427,3 +427,8 @@ def test_weights_of_earlier_calls_count_in_a_stream():
     weighted = DPCategoricalMixture(**params).fit(X, sample_weight=np.full(40, 3.0)).partial_fit(X[:10])
     plain = DPCategoricalMixture(**params).fit(np.tile(X, (3, 1))).partial_fit(X[:10])
     assert weighted._chains[0]._total() == plain._chains[0]._total() == 130.0
+
+
+def test_a_concentration_beyond_the_largest_number_of_components_warns():
+    with pytest.warns(UserWarning, match="cut off after 5000 components"):
+        fitted(answers(60)[0], sampler="slice-gibbs", concentration_prior=3000.0, n_iter=3)

@@ -6,6 +6,7 @@ from scipy.special import gammaln
 from ...chains.chain import TINY
 from ...kernels.models.dirichlet_process import slice as kernels
 from ...samplers.state import SamplerState
+from ...utils._warnings import warn_user
 from .cells import BERNOULLI
 from .collapsed import ClusterChain, dealt
 
@@ -46,6 +47,7 @@ class StickChain(ClusterChain):
         self.n_start = n_start
         self.theta = None
         self.totals = None
+        self.is_truncated = False  # whether the largest number of sticks was too few
         D = layout.n_public
         # Groups of cells whose probabilities sum to 1.
         if layout.kind == BERNOULLI:
@@ -107,6 +109,13 @@ class StickChain(ClusterChain):
             pair = np.maximum(self.rng.standard_gamma([1.0, self.concentration]), TINY)
             new.append(pair)
             rest *= pair[1] / pair.sum()
+        if rest >= smallest and not self.is_truncated:
+            self.is_truncated = True
+            warn_user(
+                f"The process was cut off after {_MOST} components, beyond which lies {rest:.1%} of the weight: the "
+                f"concentration, {self.concentration:.3g}, is too large for the slice sampler. Use a smaller "
+                'concentration_prior, or sampler="gibbs" with assignments="stored".'
+            )
         if not new:
             return omega
         prior = self.layout.prior[: self.layout.n_cells, None]
