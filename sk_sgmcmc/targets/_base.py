@@ -145,6 +145,6 @@ def starts_of_array(init, shape, sampler, n_chains):
 
 
 def _are_alike(given, shape):
-    """Whether an array of shape ``given`` can be a state: apart from axes of length 1 its shape is ``shape``, or flat."""
+    """Whether an array of shape ``given`` can be a state: flat, or of ``shape`` apart from axes of length 1."""
     given, wanted = ([n for n in each if n != 1] for each in (given, shape))
     return given in (wanted, [int(np.prod(shape))] if wanted else [])

@@ -69,8 +69,13 @@ class LabelPrior(DocumentPrior):
     """Documents have the topics of their labels, and hardly any other."""
 
     def table(self, shard, docs=None):
+        """A row for each distinct row of labels, and the row of each document."""
         group = shard.group if docs is None else shard.group[docs]
-        return np.where(shard.given > 0, self.alpha, 1e-6), group
+        return self.prior_of(shard.given), group
+
+    def prior_of(self, labels):
+        """The Dirichlet parameters of documents with these labels, (n, n_topics)."""
+        return np.where(labels > 0, self.alpha, 1e-6)
 
     def exchangeable_groups(self):
         return np.arange(self.alpha.size)  # topic k is that of label k
@@ -87,8 +92,19 @@ class LabelledLDA(BayesianLDA):
     def resume(self, X, labels):
         return self._resume(X, described=np.asarray(labels, dtype=float))
 
+    def partial_fit(self, X, y=None, **params):
+        raise TypeError("LabelledLDA takes all documents at once; call fit.")
+
     def _document_prior(self, alpha, stored, plan):
         return LabelPrior(alpha, stored)
+
+    def _prior_of_draw(self, data, c, s, docs):
+        """The documents' priors in draw ``s`` of chain ``c``, which `diagnostics_` and checks use."""
+        return LabelPrior(self.doc_topic_prior_).prior_of(data.given)[data.group[docs]]
+
+    def _prior_in_chain(self, samples, c, chain, data, docs):
+        """The documents' priors in chain ``c``, by which the reference chain is chosen."""
+        return chain.doc_prior.prior_of(data.given)[data.group[docs]]
 
 
 # the proof
@@ -159,5 +175,7 @@ def test_topics_are_those_of_their_labels_and_other_labels_are_refused(in_blocks
     model.fit(blocks, labels).set_params(callbacks=None)
     with pytest.raises(ValueError, match="resume continues with the data"):
         model.resume(blocks, np.roll(labels, 1, axis=1))
+    with pytest.raises(ValueError, match="have 150 rows, but X has 200 documents"):
+        LabelledLDA(5).fit(blocks, labels[:150])
     components = model.resume(blocks, labels).components_
     assert np.all(np.add.reduceat(components, np.arange(0, 40, 8), axis=1).diagonal() > 0.95)

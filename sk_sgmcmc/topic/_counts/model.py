@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing, fits_anew
@@ -55,7 +56,7 @@ from .record import best_chain, kept_draws, scored_draws
 from .tables import TopicsOfWords
 from .updates import SWEEPS, after_block, refuse_other_pair, refuse_whole_passes, warn_if_fitted
 from .vocabulary import aligned_counts, extend_names, padded
-from .word_prior import LEAST_PASSES
+from .word_prior import LEAST_PASSES, FittedWordPrior, WordPrior
 
 # Share of burn-in that consists of collapsed sweeps; see TopicChain.
 _WARM_SHARE = 0.7
@@ -71,6 +72,8 @@ class CountTopicModel(TopicsOfWords):
         The checked priors: of documents at the start, (n_topics,), and of topics, as `WordPrior` takes it.
     ``_document_prior(alpha, stored, plan)``
         A `DocumentPrior` for a chain.
+    ``_word_prior(value, n_words, is_fitted)``
+        A `WordPrior` for a chain; needed if it is neither fixed nor one fitted number.
     ``_prepared(given)``
         Encoded metadata ``given`` in the form that the document prior takes, if documents have metadata.
     ``_set_fitted(chains)``
@@ -199,7 +202,7 @@ class CountTopicModel(TopicsOfWords):
             corpus = Corpus.from_counts(check_counts(checked, whom=type(self).__name__))
         if reset:
             warn_of_other_values(corpus, type(self).__name__)
-        return corpus if described is None else corpus.with_described(described)
+        return corpus if described is None else corpus.with_described(_checked_rows(described, corpus.n_docs))
 
     def _is_in_blocks(self, X):
         """Whether X consists of blocks of counts; raises if this model does not take them."""
@@ -290,11 +293,20 @@ class CountTopicModel(TopicsOfWords):
         n_sweeps = (0, 1) if stored else n_sweeps
         return ChainConfig(data, plan, resolved, pair, word_prior, stored, n_sweeps, self.init, flat), alpha
 
-    def _new_chains(self, config, alpha, **more):
+    def _new_chains(self, config, alpha, *, fits_word_prior=False, n_warm=0):
         return [
-            config.new_chain(seed, self._document_prior(alpha, config.stored, config.plan), **more)
+            config.new_chain(
+                seed,
+                self._document_prior(alpha, config.stored, config.plan),
+                self._word_prior(config.word_prior, config.data.n_words, fits_word_prior),
+                n_warm=n_warm,
+            )
             for seed in self._chain_seeds()[1:]
         ]
+
+    def _word_prior(self, value, n_words, is_fitted):
+        """A `WordPrior` for a chain, with a parameter ``value``; ``is_fitted`` says whether it is learnt in burn-in."""
+        return (FittedWordPrior if is_fitted else WordPrior)(value, n_words, self.n_components)
 
     def _bytes_per_draw(self, corpus):
         return 4 * self.n_chains * corpus.n_words * self.n_components
@@ -641,3 +653,12 @@ class CountTopicModel(TopicsOfWords):
         (corpus, observed, hidden), chain = held_out, self._chains[0]
         prior = self._present_doc_prior(chain, corpus)
         return document_completion(observed, hidden, chain.present_topics().T, doc_topic_prior=prior).score
+
+
+def _checked_rows(described, n_docs):
+    """The encoded metadata; raises unless there is a row of finite numbers for each document."""
+    if described.shape[0] != n_docs:
+        raise ValueError(f"The metadata have {described.shape[0]} rows, but X has {n_docs} documents; pass one each.")
+    if not np.all(np.isfinite(described.data if sparse.issparse(described) else described)):
+        raise ValueError("The metadata contain NaN or infinite numbers; replace them, or leave these documents out.")
+    return described

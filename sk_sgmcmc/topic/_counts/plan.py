@@ -17,7 +17,7 @@ from .corpus import InMemoryShards, MemoryMappedShards, refuse_too_many_tokens
 from .dask_shards import DaskShards
 from .minibatch_chain import MinibatchChain
 from .particles import ParticleTopicChain
-from .word_prior import FittedWordPrior, WordPrior
+from .word_prior import WordPrior
 
 # Largest relative increase of posterior variances that the step size of a sampler on flat space may cause: with stored
 # assignments, and with fresh ones, where the noise of minibatches adds to it.
@@ -63,14 +63,9 @@ class ChainConfig(NamedTuple):
     init: str
     flat: dict | None
 
-    def new_chain(self, seed, doc_prior, *, fits_word_prior=False, n_warm=0):
-        """A new chain, not yet bound to the documents.
-
-        ``fits_word_prior`` says whether the word prior is learnt. The first ``n_warm`` steps are collapsed sweeps.
-        """
-        n_topics = doc_prior.alpha.size
-        kind = FittedWordPrior if fits_word_prior else WordPrior
-        parts = seed, copy(self.plan), self.sampler, kind(self.word_prior, self.data.n_words, n_topics), doc_prior
+    def new_chain(self, seed, doc_prior, word_prior, *, n_warm=0):
+        """A new chain, not yet bound to the documents; its first ``n_warm`` steps are collapsed sweeps."""
+        parts = seed, copy(self.plan), self.sampler, word_prior, doc_prior
         if self.pair[1] == "conditionals":
             return CollapsedChain(*parts, init=self.init)
         make = self.sampler._pick_loop({"particles": ParticleTopicChain}, MinibatchChain)

@@ -83,6 +83,8 @@ class CollapsedSweeps:
 
     def set_topic_word_prior(self, topic_word_prior):
         """Set another word prior, (n_words, n_topics), all of whose entries are equal."""
+        if topic_word_prior.strides != (0, 0):
+            raise TypeError("A word prior that is one number at the start of the sweeps must stay one number.")
         self.topic_word_prior = topic_word_prior
         self.beta = float(topic_word_prior[0, 0])
 
