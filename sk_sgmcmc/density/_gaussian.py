@@ -19,6 +19,7 @@ from ..exceptions import ChainDivergedError
 from ..kernels.models import conjugate, metrics
 from ..utils._dask import lazy_for_dask
 from ..utils._fingerprint import fingerprint
+from ..utils._numbers import is_count
 from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import DensityMixin, Interval, check_is_fitted, validate_data
 from ..utils._typing import FloatArray, MatrixLike, Seed
@@ -294,6 +295,8 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         >>> model.exact_samples(X, n_draws=100, random_state=0)["mean"].shape
         (100, 2)
         """
+        if not is_count(n_draws):
+            raise ValueError(f"n_draws={n_draws!r} must be a whole number of at least 1.")
         law = self.exact_posterior(X)
         rng = np.random.default_rng(random_state)
         d = law.mean.size

@@ -285,7 +285,7 @@ def _scaled(apart):
     SMACOF starts from classical scaling instead of at random, so that the result is reproducible.
     """
     n = len(apart)
-    if n < 2:
+    if not np.any(apart > 0.0):  # A single topic, or topics that are all alike.
         return np.zeros((n, 2))
     square = apart**2
     inner = -(square - square.mean(axis=0) - square.mean(axis=1)[:, None] + square.mean()) / 2

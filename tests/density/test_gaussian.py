@@ -163,3 +163,9 @@ def test_a_precision_beyond_all_numbers_is_a_divergence():
     X = np.random.default_rng(2).normal(size=(14, 6))
     with pytest.raises(ChainDivergedError, match=r"precision is too large|became infinite"):
         BayesianGaussian(n_iter=2, sampler=GFSD(n_particles=3, step_size=1000.0), random_state=0).fit(X)
+
+
+def test_a_number_of_exact_draws_that_is_none_is_refused():
+    X = rows(50)
+    with pytest.raises(ValueError, match="n_draws=None must be a whole number of at least 1"):
+        BayesianGaussian(n_iter=20, random_state=0).fit(X).exact_samples(X, None)

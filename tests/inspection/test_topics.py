@@ -265,3 +265,8 @@ def test_bad_arguments_are_named(display, lda, data, plt):
             call(display, lda, data, interval=None)
     with pytest.raises(TypeError, match="DPCategoricalMixture does not have"):
         call(display, DPCategoricalMixture(), data)
+
+
+def test_topics_that_are_all_alike_share_a_place():
+    lda = BayesianLDA(3, n_iter=10, random_state=0).fit(np.full((8, 1), 4))
+    np.testing.assert_array_equal(TopicMapDisplay.from_estimator(lda).positions, np.zeros((3, 2)))
