@@ -81,9 +81,10 @@ def run_ours(train, n_topics, curve, sweeps, seed, peer):
         is_through = min(curve.perplexity) <= TOLERANCE * peer.perplexity[-1] or curve.spent > peer.spent
         return step >= default_end and is_through
 
-    recorder = EndingRecorder(curve, sorted({*sweeps, default_end}), is_enough)
+    looks = sorted({*sweeps, default_end})
+    recorder = EndingRecorder(curve, looks, is_enough)
     curve.start()
-    BayesianLDA(n_topics, n_iter=sweeps[-1], random_state=seed, callbacks=recorder).fit(train)
+    BayesianLDA(n_topics, n_iter=looks[-1], random_state=seed, callbacks=recorder).fit(train)
     return default_end
 
 

@@ -363,7 +363,7 @@ def test_a_diverging_chain_says_so():
 def test_every_default_works():
     X = make_lda(300, 100, 10, random_state=0).counts
     model = BayesianLDA(random_state=0).fit(X)
-    assert model.n_iter_ == 200 and model.samples_["components"].shape == (1, 100, 10, 100)
+    assert model.n_iter_ == 2000 and model.samples_["components"].shape == (1, 100, 10, 100)
     assert model.perplexity(X) < 0.75 * 100
     defaults = {name: p.default for name, p in inspect.signature(BayesianLDA).parameters.items()}
     assert (defaults["sampler"], defaults["n_iter"], defaults["burn_in"]) == (None, None, 0.5)

@@ -14,7 +14,7 @@ from sk_sgmcmc.kernels.samplers import mass as at
 from sk_sgmcmc.samplers import PSGHMC, SCIR, SGHMC, SGLD, SGNHT, SGRLD, Blob, Gibbs, MonteCarloEM
 from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
 from sk_sgmcmc.topic._counts.particles import ParticleTopicChain
-from sk_sgmcmc.topic._counts.plan import default_steps
+from sk_sgmcmc.topic._counts.plan import SWEEPS, default_steps
 from sk_sgmcmc.topic._counts.softmax_topics import MovedTopics
 from sk_sgmcmc.topic._counts.word_prior import WordPrior
 from sk_sgmcmc.utils import Corpus
@@ -177,13 +177,16 @@ def test_step_sizes_without_whitening_are_those_of_the_coordinates():
     assert model.perplexity(CORPUS) < 1.05 * whitened.perplexity(CORPUS)
 
 
-def test_samplers_of_small_steps_make_more_sweeps_by_default_over_small_corpora():
+def test_default_fits_are_long_on_small_corpora_and_their_length_is_continuous():
     corpus = Corpus.from_counts(np.full((20, 10), 2.0))
-    large = Corpus.from_counts(np.full((200, 100), 10.0))
-    for sampler, steps in ((SGRLD(), 2000), (SGLD(), 2000), (SCIR(0.5), 2000), (SCIR(), 200), (Gibbs(), 200)):
-        assert default_steps(sampler, corpus, True, 20) == steps
-    assert default_steps(SGRLD(), large, True, 200) == 250
+    for sampler in (SGRLD(), SGLD(), SCIR(), Gibbs()):
+        assert default_steps(sampler, corpus, True, 20) == 2000
+        assert default_steps(sampler, corpus, True, 10) == 4000
     assert default_steps(SGRLD(), corpus, False, 10) == 1000
+    sizes = np.geomspace(1.0, 1e9, 2000)
+    sweeps = np.array([SWEEPS.of(size) for size in sizes])
+    assert np.all(np.diff(sweeps) <= 0) and np.all(sweeps[:-1] / sweeps[1:] < 1.03)
+    assert [SWEEPS.of(size) for size in (0, 125_000, 1.25e6, 2.5e6, 5e6, 1e12)] == [2000, 2000, 200, 200, 100, 100]
 
 
 def test_masses_are_learnt_in_burn_in_only_however_late_topics_begin():

@@ -249,12 +249,13 @@ class CollapsedChain(ClusterChain):
     def _move_groups(self):
         if self.data.n_rows < 2:
             return
+        mean = self.data.mean_weight
         for _ in range(self.n_pairs):
             if self.state[1] == self.sizes.size:
                 self._rearrange(np.flatnonzero(self.sizes > 0))
             pair = self.rng.integers(self.data.n_rows, size=2)
             outcome = kernels.split_merge(
-                pair, *self._arrays(), self.concentration, self.data.mean_weight, self.z, self.counts, self.sizes,
+                pair, *self._arrays(), self.concentration, mean, self.z, self.counts, self.sizes,
                 self.zeros, self.state, self.rng,
             )  # fmt: skip
             self.moves += 1, outcome == 1, outcome == 2

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ...base import BaseSGMCMC, all_or_nothing, fits_anew
 from ...chains.chain import DrawPlan
+from ...chains.lengths import DefaultSweeps
 from ...exceptions import FitInterrupted
 from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import DensityMixin, Interval, StrOptions
@@ -22,8 +23,7 @@ from .results import FittedDPMixture
 from .slice import StickChain
 
 _BATCH = 10_000  # default number of rows in a minibatch
-_PASSES, _PASSES_LARGE = 200, 60
-_LARGE = 2_000_000  # number of stored entries from which `fit` makes _PASSES_LARGE passes
+_PASSES = DefaultSweeps(work=4e7, most=2000, usual=200, fewest=60, large=2e6)  # by the number of stored entries
 _FIRST_PASSES, _STREAM_PASSES = 50, 10  # passes over the first block of a stream, and over each later block
 _LIKELIHOODS = ("multinomial", "bernoulli", "categorical")
 
@@ -76,8 +76,9 @@ class DPCategoricalMixture(  # type: ignore[misc]
         - "survey": how many people a respondent represents, relative to others. Weights are scaled to sum to their
           effective sample size, so their scale does not affect the width of the posterior.
     n_iter : int or None, default=None
-        Number of steps: minibatches, or sweeps of `Gibbs` and `SliceGibbs`. None: 200 passes over the rows, or 60 if
-        they have more than two million entries.
+        Number of steps: minibatches, or sweeps of `Gibbs` and `SliceGibbs`. None: 2,000 passes over rows with at most
+        20,000 entries in all, 40 million over their number for more, but at least 200, or 60 from two million entries
+        on.
 
     Attributes
     ----------
@@ -414,8 +415,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
         return sampler._rows_read(MAX_ROWS, _BATCH if isinstance(self.batch_size, str) else int(self.batch_size))
 
     def _n_steps(self, pair, data):
-        passes = _PASSES if data.cells.size < _LARGE else _PASSES_LARGE
-        return passes * _steps_of_a_pass(pair, data)
+        return _PASSES.of(data.cells.size) * _steps_of_a_pass(pair, data)
 
     def _bytes_per_draw(self):
         return 4 * self.n_chains * 50 * self._layout.n_public
