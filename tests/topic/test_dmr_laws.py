@@ -357,7 +357,7 @@ def test_l_bfgs_keeps_coefficients_at_their_mode_after_burn_in_too(in_blocks):
         return
     chain = model._chains[0]
     coefficients = chain.doc_prior.coefficients
-    found = optimum(chain.data.documents, chain.z, np.full(3, 0.1), (1.0, 10.0), coefficients.value)
+    found = optimum(chain.data.documents, chain.z, np.full(3, 0.1), (1.0, 1.0), coefficients.value)
     np.testing.assert_allclose(coefficients.value, found, atol=5e-3)
     last = chain.doc_prior.coefficients.value
     np.testing.assert_allclose(model._encoder.as_given(last[None, None])[0, 0], kept[-1], atol=1e-5)

@@ -69,6 +69,7 @@ class Coefficients:
     """
 
     held = None
+    _squares, _n_moves = 0.0, 0  # See `choose_coordinates`.
     stays_at_mode = False  # Whether the coefficients are not sampled, but optimised after every pass.
 
     def __init__(self, sampler, stored, doc_topic_prior, n_metadata, scales, smooth=()):
@@ -102,6 +103,7 @@ class Coefficients:
         """Restart at the prior mean."""
         self.value = self.mean.copy()
         self.whitener = self.held = None
+        self._n_moves = 0
 
     def alone(self):
         """A copy with the values but without the sampler, to send to workers."""
@@ -132,6 +134,8 @@ class Coefficients:
         self.whitener = Whitener(sums.own, precision) if full else DiagonalWhitener(*sums.own, precision)
         if sums.coupling is not None:
             self.whitener = JointWhitener(sums.coupling, self.whitener)
+        # Squared changes in these coordinates from one move to the next, summed over moves.
+        self._squares, self._n_moves = np.zeros(self.value.shape), 0
 
     def curvature(self, rows, prior, information, scale=1.0, jointly=True):
         """The `CurvatureSums` from which coordinates are chosen.
@@ -187,17 +191,26 @@ class Coefficients:
         held = 0.0 if self.held is None else self.held.gradient(value)
         return slope + held - self._prior_slope(value - self.mean)
 
-    def move(self, slope_of, rng, noise=0.0):
-        """Make one step of the sampler.
+    def move(self, slope_of, rng, n_steps=1, noise=0.0):
+        """Make steps of the sampler, given the same topics of documents.
 
         Parameters
         ----------
         slope_of : callable
             Maps coefficients to the gradient of the log likelihood.
         rng : Generator
+        n_steps : int
         noise : float
             Variance of the estimated gradient in whitened coordinates, about N/n.
         """
+        before = self.whitener.forward(self.value)
+        for _ in range(n_steps):
+            self._step(slope_of, rng, noise)
+        self._squares += (self.state.theta - before) ** 2
+        self._n_moves += 1
+
+    def _step(self, slope_of, rng, noise):
+        """Make one step of the sampler."""
         state, (n_topics, width) = self.state, self.value.shape
         state.theta = self.whitener.forward(self.value)
         state.advance(state.theta.copy(), np.zeros(n_topics), rng)
@@ -211,12 +224,14 @@ class Coefficients:
     def checks(self, draws):
         """Check that the variance of draws, (n_kept, n_topics, width), is neither too small nor too large.
 
-        It is compared with the variance given the topics' counts, which is about 1 in whitened coordinates.
+        It is compared with the variance given the topics' counts, which is about 1 in whitened coordinates. The change
+        from one move to the next shows whether draws are too wide: the variance over all draws, and the change between
+        draws that lie many sweeps apart, are larger, since the counts change too.
         """
-        if self.whitener is None:
+        if self.whitener is None or not self._n_moves:
             return []
         theta = np.stack([self.whitener.forward(value) for value in draws.astype(np.float64)])
-        over_all, between = theta.var(axis=0, ddof=1), (np.diff(theta, axis=0) ** 2).mean(axis=0) / 2.0
+        over_all, between = theta.var(axis=0, ddof=1), self._squares / (2.0 * self._n_moves)
         narrow, wide = (np.median(variance) / self.state.sampler.temperature for variance in (over_all, between))
         return check_moves(
             "coefficients of the metadata", "the topics of all words", narrow, wide, VERY_WIDE, "a coef_sampler with "

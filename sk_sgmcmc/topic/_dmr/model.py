@@ -102,8 +102,9 @@ class DMRTopicModel(BayesianLDA):
         Prior of the coefficients of each spline or polynomial of the formula (``bs``, ``cc``, ``cr``, ``cs``,
         ``poly``). "smooth": the function varies smoothly over the range of its covariate (see Notes). "independent":
         the coefficients are independent, as all others are.
-    intercept_prior_scale : float, default=10
-        Standard deviation of the prior of each intercept, whose mean is the logarithm of ``doc_topic_prior``.
+    intercept_prior_scale : float, default=1
+        Standard deviation of the prior of each intercept, whose mean is the logarithm of ``doc_topic_prior``. If it is
+        large, such as 10, topics of short documents can lose all their tokens.
     coef_sampler : {"sgld", "sghmc", "sgnht", "sg-nphmc", "l-bfgs"}, sampler object or None, default=None
         Sampler of the coefficients; ``sampler`` has no influence on them.
 
@@ -175,7 +176,7 @@ class DMRTopicModel(BayesianLDA):
     formula: str | None = None
     spline_prior: Literal["smooth", "independent"] = "smooth"
     metadata_prior_scale: float = 1.0
-    intercept_prior_scale: float = 10.0
+    intercept_prior_scale: float = 1.0
     metadata_columns: int | str | Sequence[int] | Sequence[str] | AnyArray | Callable[[Any], Any] | None = None
     handle_unknown: Literal["warn", "ignore", "error"] = "warn"
     coef_sampler: str | Sampler | None = None
@@ -289,12 +290,12 @@ class DMRTopicModel(BayesianLDA):
         metadata: Columns | None = None,
         feature_names: Sequence[str] | AnyArray | None = None,
     ) -> Self:
-        """Continue the chains with one pass over more documents; see `BayesianLDA.partial_fit`.
+        """Update the fit with more documents; see `BayesianLDA.partial_fit`.
 
         Columns and levels of metadata, and the means and deviations that standardise them, are those of the first
-        block. A categorical column of a DataFrame may declare levels that occur only in later blocks. After a `fit`
-        with stored assignments, the log likelihood of the coefficients given its documents is replaced by its
-        second-order expansion about the coefficients at the end of that fit.
+        block. A categorical column of a DataFrame may declare levels that occur only in later blocks. In a stream of
+        minibatches after a `fit` with stored assignments, the log likelihood of the coefficients given its documents is
+        replaced by its second-order expansion about the coefficients at the end of that fit.
 
         Parameters
         ----------
@@ -338,7 +339,7 @@ class DMRTopicModel(BayesianLDA):
 
     def _checked_sampler(self, *, streams=False):
         fitting = super()._checked_sampler(streams=streams)
-        if streams and self._optimises:
+        if streams and self._optimises and not self._collapses(fitting[0]):
             refuse_optimised("`partial_fit` draws them minibatch by minibatch")
         self._checked_coef_sampler()
         return fitting
@@ -703,8 +704,10 @@ class DMRTopicModel(BayesianLDA):
     # -- draws -----------------------------------------------------------------------------------------------------
 
     def _monitored(self, chains):
-        mean_intercept = mean_intercepts(chains[0].data, self.samples_["coef"])
-        return {**super()._monitored(chains), "mean_intercept": mean_intercept}
+        coef = self.samples_["coef"]
+        found = {**super()._monitored(chains), "mean_intercept": mean_intercepts(chains[0].data, coef)}
+        # Topics of other chains may differ, so the coefficients are those of the reference chain.
+        return found if self._merged_into is not None else {**found, "coef": coef[[self.reference_chain_]]}
 
     def _set_fitted(self, chains):
         self._merged_into = None
