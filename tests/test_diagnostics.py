@@ -326,7 +326,7 @@ def test_intervals_of_fewer_draws_than_they_need_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.top_words(3)
-    stream = BayesianLDA(3, random_state=0).partial_fit(X)
+    stream = BayesianLDA(3, sampler="scir", random_state=0).partial_fit(X)
     with pytest.warns(UserWarning, match=r"interval of 0\.9 needs at least 19 draws, but there is 1, .* no width"):
         stream.top_words(3)
 

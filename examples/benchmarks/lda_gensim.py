@@ -35,7 +35,7 @@ def gensim_topics(X, n_topics, passes):
 def our_topics(X, n_topics, once):
     """Topics of one pass in ten blocks, or of a default fit, and the seconds of it."""
     began = time.process_time()
-    model = BayesianLDA(n_topics, random_state=0)
+    model = BayesianLDA(n_topics, sampler="scir" if once else None, random_state=0)
     if once:
         for rows in np.array_split(np.arange(X.shape[0]), 10):
             model.partial_fit(X[rows])

@@ -38,8 +38,10 @@ def run(name, model, X, judge, n_passes):
 def compare(corpus, X, held_out, n_topics, n_passes):
     """Print the curves of a corpus; returns ("above", "one pass", "end")."""
     judge = Judge(held_out)
-    BayesianLDA(n_topics, random_state=0).partial_fit(X[:50])  # loads or compiles all that a stream uses
-    ours = run("partial_fit", BayesianLDA(n_topics, random_state=0), X, judge, n_passes)
+    BayesianLDA(n_topics, sampler="scir", random_state=0).partial_fit(
+        X[:50]
+    )  # loads or compiles all that a stream uses
+    ours = run("partial_fit", BayesianLDA(n_topics, sampler="scir", random_state=0), X, judge, n_passes)
     peer = LatentDirichletAllocation(
         n_topics, doc_topic_prior=DOC_PRIOR, topic_word_prior=WORD_PRIOR, total_samples=X.shape[0],
         learning_offset=64.0, random_state=0,

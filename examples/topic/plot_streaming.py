@@ -2,7 +2,7 @@
 What happens to topics when documents bring new words?
 ======================================================
 
-A stream has no end, and no vocabulary known in advance. Here docstrings arrive in blocks: those of NumPy, SciPy, numba
+A stream of documents has no vocabulary known in advance. Here docstrings arrive in blocks: those of NumPy, SciPy, numba
 and joblib throughout, those of scikit-learn from the middle on. The model takes one block after another by
 ``partial_fit`` and adds the words that are new to it.
 """
@@ -51,9 +51,8 @@ held_out = {
 # %%
 # Fitting
 # -------
-# Counts of a minibatch are scaled to the documents seen so far. While the stream is young, chains occasionally restart
-# from all documents seen; each topic keeps the number of the one it resembles most. Only the last quarter of the draws
-# is used, as earlier ones are based on fewer documents.
+# The model keeps the documents and the topics of their tokens. Each call adds the documents of a block, and sweeps over
+# all of them once there are 5% more. Topics keep their numbers.
 
 from sk_sgmcmc import BayesianLDA
 
@@ -62,7 +61,7 @@ lda = BayesianLDA(
     doc_topic_prior=0.05,
     topic_word_prior=0.05,
     new_features="extend",
-    burn_in=0.75,
+    n_iter=400,
     random_state=0,
 )
 seen, n_words, perplexity, shares = [], [], {name: [] for name in held_out}, []
@@ -114,5 +113,5 @@ for ax in axes:
 plt.show()
 
 # %%
-# **Within two blocks of the newcomer's arrival the perplexity of its docstrings is nearly halved, in the end one topic
-# holds two fifths of them, and nothing learnt about the other packages is lost.**
+# **With the first block that contains the newcomer, the perplexity of its docstrings falls by a third; in the end it is
+# halved, one topic holds half of them, and nothing learnt about the other packages is lost.**

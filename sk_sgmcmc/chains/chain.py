@@ -33,6 +33,8 @@ class DrawPlan:
     """
 
     streams = False  # whether rows arrive in blocks, so that draws are of different posteriors
+    first_step = 0  # number of steps that the chain has made before
+    hottest = np.inf  # largest temperature of tempered steps
 
     def __init__(self, n_iter, burn_in, thin, bytes_per_draw=0, max_draws=MAX_AUTO_DRAWS):
         self.n_iter = int(n_iter)
@@ -45,14 +47,18 @@ class DrawPlan:
             )
         n_left = self.n_iter - self.n_burn
         if thin == "auto":
-            n_draws = min(max_draws, max(1, DRAW_MEMORY // max(1, bytes_per_draw)))
-            thin = max(1, -(-n_left // n_draws))
+            thin = max(1, -(-n_left // self.most_draws(bytes_per_draw, max_draws)))
         elif thin > n_left:
             raise ValueError(
                 f"thin={thin} keeps no draw of the {n_left} steps after burn-in; use a thin of at most {n_left}."
             )
         self.thin = int(thin)
         self.n_draws = n_left // self.thin
+
+    @staticmethod
+    def most_draws(bytes_per_draw, max_draws=MAX_AUTO_DRAWS):
+        """Largest number of draws for "auto"."""
+        return int(min(max_draws, max(1, DRAW_MEMORY // max(1, bytes_per_draw))))
 
     def wants(self, step):
         """Whether the state after ``step`` steps is kept."""
@@ -94,6 +100,11 @@ class StreamPlan:
     def wants(self, step):
         """Whether the state after ``step`` steps is kept."""
         return step % self.stride == 0
+
+    def staying(self, kept_steps):
+        """Indices of the draws that stay if the array is full, which doubles the interval between later ones."""
+        self.stride *= 2
+        return [i for i, step in enumerate(kept_steps) if self.wants(step)]
 
     def used(self, kept_steps):
         """Whether each of the draws kept after ``kept_steps`` is used in results: draws after burn-in, and the last."""
@@ -162,23 +173,30 @@ class Chain:
         raise TypeError(f"{type(self).__name__} has no draws.")
 
     def keep(self, draw):
-        """Store a draw, a dict of arrays; on a stream, a full array first drops every second draw."""
-        if self.n_kept == self.plan.n_draws:
-            self.plan.stride *= 2
-            staying = [i for i, step in enumerate(self.kept_steps) if self.plan.wants(step)]
-            for name, value in self.kept.items():  # into a new array, since a `copy` of the chain may share the old one
-                self.kept[name] = np.empty_like(value)
-                self.kept[name][: len(staying)] = value[staying]
-            self.kept_steps = [self.kept_steps[i] for i in staying]
-            self.n_kept = len(staying)
-            if not self.plan.wants(self.step):
-                return
+        """Store a draw, a dict of arrays, unless `make_room` returns False."""
+        if not self.make_room():
+            return
         for name, value in draw.items():
             if name not in self.kept:
                 self.kept[name] = np.empty((self.plan.n_draws, *np.shape(value)), dtype=np.asarray(value).dtype)
             self.kept[name][self.n_kept] = value
         self.kept_steps.append(self.step)
         self.n_kept += 1
+
+    def make_room(self):
+        """Drop draws according to the plan if no more fit in; returns whether the present draw is still wanted."""
+        if self.n_kept < self.plan.n_draws:
+            return True
+        self.keep_only(self.plan.staying(self.kept_steps))
+        return self.plan.wants(self.step)
+
+    def keep_only(self, staying):
+        """Drop all kept draws but those at the indices ``staying``, and make room for as many as the plan keeps."""
+        for name, value in self.kept.items():  # into a new array, since a `copy` of the chain may share the old one
+            self.kept[name] = np.empty((self.plan.n_draws, *value.shape[1:]), dtype=value.dtype)
+            self.kept[name][: len(staying)] = value[staying]
+        self.kept_steps = [self.kept_steps[i] for i in staying]
+        self.n_kept = len(staying)
 
     def restart(self, plan):
         """Drop the kept draws, for example because the data have changed, and keep later ones according to ``plan``."""

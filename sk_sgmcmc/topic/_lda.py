@@ -86,10 +86,9 @@ class BayesianLDA(CountTopicModel):
           somewhat too narrow at its default length.
         - `Blob`, `PSGHMC` and other particles: their intervals are too narrow.
 
-        None selects `Gibbs` if `fit` receives all documents: with ``batch_size="auto"``, no ``total_samples``, and
-        assignments that are not "fresh". Otherwise it selects `SCIR`, also in `partial_fit`, which may follow a default
-        `fit`. With a normal ``topic_prior`` it always selects `SGHMC`. Setting ``sampler__step_size`` with
-        ``sampler=None`` selects the sampler of `partial_fit`.
+        None selects `Gibbs`, also in `partial_fit`, with ``batch_size="auto"``, no ``total_samples``, and assignments
+        that are not "fresh". Otherwise it selects `SCIR`. With a normal ``topic_prior`` it always selects `SGHMC`.
+        Setting ``sampler__step_size`` with ``sampler=None`` selects `SCIR`, or `SGHMC`.
 
     Notes
     -----

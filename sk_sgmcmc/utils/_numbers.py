@@ -38,6 +38,8 @@ def is_narrow(estimator, name, value):
     if isinstance(value, np.integer):
         return True
     asked = estimator._parameter_constraints.get(name, ())
+    if "boolean" in asked:
+        return False
     return isinstance(value, (bool, np.bool_)) and any(getattr(each, "type", None) is Integral for each in asked)
 
 

@@ -634,7 +634,7 @@ def test_a_stream_learns_coefficients(init):
 def test_a_stream_takes_another_pace_of_its_coefficients_and_no_other_sampler():
     draws = []
     for step_size in (1e-3, 0.1):
-        model = DMRTopicModel(**SMALL, coef_sampler=SGNHT(1e-3)).partial_fit(X, metadata=TABLE)
+        model = DMRTopicModel(**SMALL, sampler="scir", coef_sampler=SGNHT(1e-3)).partial_fit(X, metadata=TABLE)
         model.set_params(coef_sampler__step_size=step_size).partial_fit(X, metadata=TABLE)
         draws.append(model.samples_["coef"])
     assert not np.array_equal(*draws)
@@ -644,7 +644,7 @@ def test_a_stream_takes_another_pace_of_its_coefficients_and_no_other_sampler():
 
 
 def test_a_stream_cannot_optimise_coefficients():
-    model = fitted(coef_sampler="l-bfgs")
+    model = fitted(coef_sampler="l-bfgs").set_params(sampler="scir")
     before = model.coef_
     with pytest.raises(ValueError, match='"l-bfgs" needs the assignments of all documents'):
         model.partial_fit(X, metadata=TABLE)
@@ -653,6 +653,7 @@ def test_a_stream_cannot_optimise_coefficients():
     with pytest.raises(ValueError, match=r"(?i)cannot (go on|continue)"):
         model.set_params(coef_sampler=None).partial_fit(X, metadata=TABLE)
     assert model.coef_ is before
+    assert model.set_params(coef_sampler="l-bfgs", sampler=None).partial_fit(X, metadata=TABLE).coef_ is not before
 
 
 def test_coefficients_at_the_bounds_of_the_linear_predictor_warn():
@@ -684,7 +685,8 @@ def test_intercepts_about_which_documents_say_nothing_warn(has_metadata):
         counts, metadata = np.eye(5, dtype=int)[rng.integers(5, size=12)], rng.normal(size=12)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = DMRTopicModel(2, random_state=seed).fit(counts, metadata=metadata if has_metadata else None)
+            model = DMRTopicModel(2, n_iter=200, intercept_prior_scale=10.0, random_state=seed)
+            model.fit(counts, metadata=metadata if has_metadata else None)
         coef = model.samples_["coef"].astype(float)
         at_mean = coef[..., 0] + (coef[..., 1] * metadata.mean() if has_metadata else 0.0)
         row = model.diagnostics_["quantity"] == "mean_intercept"
@@ -697,7 +699,7 @@ def test_intercepts_about_which_documents_say_nothing_warn(has_metadata):
 def test_intercepts_of_usual_corpora_do_not_warn():
     for seed in range(3):
         data = make_dmr(200, 60, 4, 2, 20, random_state=seed)
-        model = DMRTopicModel(4, random_state=seed).fit(data.counts, metadata=data.metadata)
+        model = DMRTopicModel(4, n_iter=200, random_state=seed).fit(data.counts, metadata=data.metadata)
         assert not dict(zip(model.checks_["check"], model.checks_["fired"], strict=True))["intercepts_not_converged"]
         assert model.diagnostics_["mcse"][model.diagnostics_["quantity"] == "mean_intercept"].item() < 0.1
 

@@ -220,7 +220,7 @@ def test_resume_gives_the_draws_of_an_uninterrupted_fit(counts, columns, fitted)
 @pytest.mark.filterwarnings("ignore:total_samples")
 def test_a_stream_of_blocks_is_that_of_its_blocks_and_may_follow_a_fit(counts, columns, fitted):
     tables = parts_of(columns)
-    one, other = (DMRTopicModel(3, random_state=0) for _ in range(2))
+    one, other = (DMRTopicModel(3, n_iter=40, random_state=0) for _ in range(2))
     one.partial_fit(blocks_of(counts), metadata=tables)
     for start, stop, table in zip(ENDS, ENDS[1:], tables, strict=False):
         if stop > start:
@@ -229,7 +229,7 @@ def test_a_stream_of_blocks_is_that_of_its_blocks_and_may_follow_a_fit(counts, c
     streams = [pickle.loads(pickle.dumps(fitted)), pickle.loads(pickle.dumps(fitted))]
     streams[1] = pickle.loads(pickle.dumps(streams[1]))
     for stream in streams:
-        stream.partial_fit(blocks_of(counts), metadata=columns)
+        stream.set_params(sampler="scir").partial_fit(blocks_of(counts), metadata=columns)
         held = stream._chains[0].doc_prior.coefficients.held
         assert np.abs(held.matrix).max() > 1.0  # what the fitted documents say is not forgotten
     assert same(*streams) and streams[0].n_samples_seen_ == 180
@@ -237,7 +237,9 @@ def test_a_stream_of_blocks_is_that_of_its_blocks_and_may_follow_a_fit(counts, c
 
 def test_an_interrupted_fit_goes_on_as_a_stream(counts, columns):
     model = DMRTopicModel(**PARAMS, callbacks=lambda _, now: now > 9).fit(blocks_of(counts), metadata=columns)
-    model.set_params(callbacks=None).partial_fit(counts, metadata=columns)
+    updated = pickle.loads(pickle.dumps(model)).set_params(callbacks=None).partial_fit(counts, metadata=columns)
+    assert updated.samples_["coef"].shape[1] == 1  # the state in which the fit ended
+    model.set_params(callbacks=None, sampler="scir").partial_fit(counts, metadata=columns)
     assert np.abs(model._chains[0].doc_prior.coefficients.held.matrix).max() > 1.0
 
 

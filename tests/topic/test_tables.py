@@ -623,8 +623,7 @@ def test_merged_topics_are_mixtures_in_every_draw(model):
     with pytest.raises(NotFittedError):
         merged.resume(DATA.counts)
     assert merged.fit(DATA.counts).components_.shape == (2, 40)
-    with pytest.warns(UserWarning, match="count twice"):
-        merged.partial_fit(DATA.counts)
+    assert merged.partial_fit(DATA.counts).n_samples_seen_ == 120  # the documents of fit, which count once
 
 
 def test_one_topic_alone_is_unchanged_and_all_become_one(model):

@@ -153,7 +153,7 @@ def test_the_planted_prior_is_in_its_interval(params):
     assert low < 0.3 < high < 2.0 * low
     assert model.transform(data.counts).shape == (300, 4)
     with pytest.raises(ValueError, match="needs stored assignments"):
-        SampledLDA(4).partial_fit(data.counts)
+        SampledLDA(4, sampler="scir").partial_fit(data.counts)
 
 
 def labelled():

@@ -12,6 +12,7 @@ from ...exceptions import WorkersLostError
 from ...kernels.math import dirichlet
 from .corpus import AssignedShards, Round, pieces
 from .document_prior import Progress
+from .growth import BLOCK_SWEEPS, drawn_given_counts, evenly_spaced, grown, in_window, runs_of, taken_in
 from .record import CountRecord, TopicRecord
 from .start import StartStep, first_assignments
 from .sweeps import GivenTopicsStep, ShardCounts, first_temperature, sweeps_of, temperature
@@ -214,7 +215,7 @@ class CollapsedChain(TopicChain):
 
     def restart(self, plan):
         super().restart(plan)
-        self.record = TopicRecord(self.assignment_seed)
+        self.record, self.kept_docs = TopicRecord(self.assignment_seed), []  # Documents with which draws were made.
 
     def _ensure_started(self):
         if not self.is_started:
@@ -244,6 +245,86 @@ class CollapsedChain(TopicChain):
 
     def _new_round(self, step):
         return Round(step, int(self.rng.integers(2**63)), self.collapsed.table)
+
+    # -- more documents --------------------------------------------------------------------------------------------
+
+    def append(self, data, is_new, word_prior, plan):
+        """Continue over a corpus to which documents were appended, and draw the topics of these by a few sweeps.
+
+        Kept draws stay if they were made with most of the present documents.
+
+        Parameters
+        ----------
+        data : TokenCorpus
+            In memory.
+        is_new : ndarray of bool, shape (n_docs,)
+            Which documents were appended; the others are those so far, in the same order.
+        word_prior : float or ndarray
+            As for `WordPrior`; of new words, if the prior is not fitted.
+        plan : GrowthPlan
+        """
+        documents = data.documents
+        if data.n_words > self.n_words:
+            counts = np.zeros((data.n_words, self.n_topics))
+            counts[: self.n_words] = self.collapsed.counts
+            self.word_prior = self.word_prior.extended(word_prior, data.n_words)
+        else:
+            counts = self.collapsed.counts
+        lengths = np.diff(documents.token_ptr)
+        words = documents.words[np.repeat(is_new, lengths)]
+        found = drawn_given_counts(words, self.word_prior.table() + counts, self.doc_prior.alpha, self.rng)
+        self.z = grown(self.z, is_new, lengths, found)
+        last = self.record.last
+        self.record.extend(data.n_words, None if last is None else grown(last, is_new, lengths, found))
+        super().bind(data)
+        self.collapsed = sweeps_of(documents, self.z, self.word_prior.table(), self.doc_prior.leaves_topics_empty)
+        self.doc_prior.append()
+        priors = self.doc_prior.table(documents)
+        for _ in range(BLOCK_SWEEPS):
+            for start, stop in runs_of(is_new):
+                self.collapsed.sweep(documents, start, stop, *priors, self.rng)
+        self.plan, self.hottest, self.next_doc, self.round = plan, None, 0, None
+        self.keep_only(in_window(self.kept_docs, documents.n_docs))
+        return self
+
+    def keep(self, draw):
+        super().keep(draw)
+        self.kept_docs.append(0 if self.data is None else self.data.n_docs)
+
+    def keep_only(self, staying):
+        self.kept_docs = [self.kept_docs[i] for i in staying]
+        self.record.keep_only(staying)
+        super().keep_only(staying)
+
+    def take_in(self, data, word_prior, plan):
+        """Let kept draws take in a block by themselves, whose documents and assignments are not kept.
+
+        Parameters are as for `append`; ``data`` contains the block alone. At most `TAKING_IN` draws stay.
+        """
+        documents, n_words = data.documents, data.n_words
+        if n_words > self.n_words:
+            self.word_prior = self.word_prior.extended(word_prior, n_words)
+        self.plan = plan
+        if self.n_kept == 0:  # The fit ended in burn-in.
+            self.record.add(self.step, self.collapsed.counts, self.z, lambda: self.topic_groups)
+            self.keep(self.doc_prior.draw())
+        self.keep_only(evenly_spaced(self.n_kept))
+        table = self.word_prior.table()
+        for s in range(self.n_kept):
+            priors, alpha = self.doc_prior.in_draw({name: value[s] for name, value in self.kept.items()}, documents)
+            self.record.counts[s] = taken_in(self.record.counts[s], documents, table, priors, alpha, self.rng)
+        self.record.extend(n_words, None)
+        return self.forget().bind(data)
+
+    def forget(self):
+        """Drop documents and their assignments; the counts of the latest draw remain as the present state."""
+        if self.data is not None and self.z is not None:
+            self.doc_prior.release(self._assigned())
+        counts = self.collapsed.counts if self.n_kept == 0 else self.record.counts[-1].by_topic().T
+        self.collapsed = ShardCounts(self.word_prior.table(), is_whole=False)
+        self.collapsed.table[: len(counts), : self.n_topics] = counts
+        self.z, self.data = None, None
+        return self
 
     # -- passes ----------------------------------------------------------------------------------------------------
 
@@ -305,7 +386,7 @@ class CollapsedChain(TopicChain):
         self.n_passes += 1
         self._after_pass(self._progress())
         self.step += 1
-        if self.plan.wants(self.step):
+        if self.plan.wants(self.step) and self.make_room():
             self.keep(self._kept_draw())
         if self.step >= self.plan.n_iter and not self.data.shards.is_in_memory:
             self._release()
@@ -314,13 +395,15 @@ class CollapsedChain(TopicChain):
         """Temperature of the next pass: above 1 early in burn-in only."""
         if self.hottest is None:
             self.hottest = self._first_temperature()
-        return temperature(self.hottest, self.step, self.plan.n_burn)
+        first = self.plan.first_step
+        return temperature(self.hottest, self.step - first, self.plan.n_burn - first)
 
     def _first_temperature(self):
         """The temperature of the first pass; 1 without burn-in, or if the prior or the sweeps allow no tempering."""
-        if self.plan.n_burn == 0 or not self.doc_prior.allows_tempering or not self.collapsed.is_fast:
+        tempers = self.plan.n_burn > 0 and self.plan.hottest > 1.0 and self.doc_prior.allows_tempering
+        if not tempers or not self.collapsed.is_fast:
             return 1.0
-        return first_temperature(self.data.start, self.n_topics)
+        return min(self.plan.hottest, first_temperature(self.data.start, self.n_topics))
 
     def _drawn_topics(self):
         """Draw topics given all counts: float32 (n_words, n_topics), columns sum to 1."""

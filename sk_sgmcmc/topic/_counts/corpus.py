@@ -122,9 +122,15 @@ class Shard(NamedTuple):
     @property
     def lengths(self):
         """Sum of the weights of each document's tokens, (n_docs,)."""
-        weights = self.weights if self.weights.size else np.ones(self.words.size)
-        docs = np.repeat(np.arange(self.n_docs), np.diff(self.token_ptr))
-        return np.bincount(docs, weights, minlength=self.n_docs).astype(np.float64)
+        lengths = np.diff(self.token_ptr)
+        if not self.weights.size:
+            return lengths.astype(np.float64)
+        docs = np.repeat(np.arange(self.n_docs), lengths)
+        return np.bincount(docs, self.weights, minlength=self.n_docs).astype(np.float64)
+
+    def without_rows(self):
+        """The same documents without `rows`, which can be computed from `given`."""
+        return self if self.described is None else self._replace(described=self.described._replace(rows=None))
 
     def counts(self, docs=slice(None)):
         """Word counts of some documents, a csr_array (n_docs, n_words)."""
@@ -218,6 +224,62 @@ def cuts(token_ptr, n_shards):
 
 
 # --------------------------------------------------------------------------------------------------------- the corpus
+
+
+class KeptCorpus:
+    """A corpus of documents that are kept as tokens, so that others can be appended to them.
+
+    Parameters
+    ----------
+    shard : Shard
+        All documents, sorted by metadata if there are any.
+    """
+
+    def __init__(self, shard):
+        self.shard = shard
+        self.n_docs, self.n_words, self.n_tokens = shard.n_docs, shard.n_words, shard.n_tokens
+        self.is_whole = shard.weights.size == 0
+
+    @property
+    def described(self):
+        """Encoded metadata of the documents, (n_docs, n_columns), or None."""
+        return None if self.shard.described is None else self.shard.given[self.shard.group]
+
+    @property
+    def checksum(self):
+        """A checksum of the documents."""
+        return zlib.crc32(self.shard.words, zlib.crc32(self.shard.token_ptr, zlib.crc32(self.shard.weights)))
+
+    def append(self, corpus):
+        """The documents with those of a `Corpus`, and which of them are new, a bool array (n_docs,).
+
+        Those that were there before keep their order. The vocabulary may grow.
+        """
+        ptr, words, weights = corpus.expand_tokens()
+        before, weights = self.shard, summable(weights)
+        if before.weights.size or weights.size:
+            parts = (before.weights, before.words), (weights, words)
+            weights = np.concatenate([own if own.size else np.ones(of.size) for own, of in parts])
+        joined = Shard(
+            np.concatenate([before.token_ptr, before.token_ptr[-1] + ptr[1:]]),
+            np.concatenate([before.words, words]),
+            weights,
+            0,
+            corpus.n_words,
+        )
+        is_new = np.arange(joined.n_docs) >= before.n_docs
+        if before.described is None:
+            return KeptCorpus(joined), is_new
+        stack = sparse.vstack if sparse.issparse(before.given) or sparse.issparse(corpus.described) else np.vstack
+        rows = stack([before.given, corpus.described])
+        rows = sparse.csr_array(rows) if sparse.issparse(rows) else rows
+        first, sorted_groups, order = groups_of(rows)
+        group = np.empty(order.size, dtype=np.int64)
+        group[order] = sorted_groups  # Groups that were there before keep their numbers.
+        n_before = before.given.shape[0]
+        group = np.concatenate([before.group, group[n_before:]])
+        order = np.argsort(group, kind="stable")
+        return KeptCorpus(joined.of_docs(order)._replace(described=Described(group[order], rows[first]))), is_new[order]
 
 
 class BlockCorpus:
@@ -505,20 +567,25 @@ class InMemoryShards(LocalShards):
     is_in_memory = True
 
     def __init__(self, data):
+        self.whole = self._documents(data)
+        self.token_ptr, self.words, self.weights = self.whole[:3]
+        described = self.whole.described
+        self.n_words, self.n_threads, self.n_shards = data.n_words, data.n_threads, data.shards_wanted
+        self.ends, self._prepare = cuts(self.token_ptr, self.n_shards), data.prepare
+        self.described = [described]
+        if self.n_shards > 1:
+            self.described = [self._part(described, data.prepare, i) for i in range(self.n_shards)]
+
+    def _documents(self, data):
+        """All documents, sorted by metadata, as one `Shard`."""
         corpus, described = data.corpus, None
         if corpus.described is not None:
             first, group, order = groups_of(corpus.described)
             given = corpus.described[first]
             described = Described(group, given, None if data.prepare is None else data.prepare(given))
             corpus = corpus if first.size == 1 else corpus.take(order)
-        self.token_ptr, self.words, weights = corpus.expand_tokens()
-        self.weights = summable(weights)
-        self.n_words, self.n_threads, self.n_shards = data.n_words, data.n_threads, data.shards_wanted
-        self.whole = Shard(self.token_ptr, self.words, self.weights, 0, self.n_words, described)
-        self.ends, self._prepare = cuts(self.token_ptr, self.n_shards), data.prepare
-        self.described = [described]
-        if self.n_shards > 1:
-            self.described = [self._part(described, data.prepare, i) for i in range(self.n_shards)]
+        ptr, words, weights = corpus.expand_tokens()
+        return Shard(ptr, words, summable(weights), 0, data.n_words, described)
 
     def part(self, start, stop, n_shards):
         """Documents start:stop alone, in ``n_shards`` shards."""
@@ -543,6 +610,21 @@ class InMemoryShards(LocalShards):
     def assignments(self, z=None):
         """An array for the assignments of a chain, or ``z`` itself."""
         return np.empty(self.words.size, dtype=np.uint16) if z is None else z
+
+
+class KeptShards(InMemoryShards):
+    """Shards of a `KeptCorpus`.
+
+    Parameters
+    ----------
+    data : TokenCorpus
+    """
+
+    def _documents(self, data):
+        shard = data.corpus.shard
+        if shard.described is None or data.prepare is None:
+            return shard
+        return shard._replace(described=shard.described._replace(rows=data.prepare(shard.given)))
 
 
 class OneShard:

@@ -1,5 +1,6 @@
 """Dirichlet priors of the topics of documents, which is where the count topic models differ."""
 
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -157,6 +158,18 @@ class DocumentPrior:
         """A group number for each topic, (n_topics,): topics of one group are exchangeable under the posterior."""
         return self.alpha
 
+    def in_draw(self, draw, shard):
+        """The priors of the documents of a `Shard` as from `table`, and a typical value, in a kept ``draw``, a dict."""
+        other = copy(self)
+        other.set_to(draw)
+        return other.table(shard), other.alpha
+
+    def set_to(self, draw):
+        """Set the learnt parameters to those of a ``draw``, a dict as from `draw`."""
+
+    def append(self):
+        """Prepare for more documents."""
+
     def permute(self, order):
         """Reorder the topics."""
         self.alpha = self.alpha[order]
@@ -215,6 +228,9 @@ class FittedPrior(DocumentPrior):
 
     def draw(self):
         return {"doc_topic_prior": self.alpha.copy()}
+
+    def set_to(self, draw):
+        self.alpha = draw["doc_topic_prior"].astype(np.float64)
 
 
 def fixed_point_sums(shard, z, alpha):

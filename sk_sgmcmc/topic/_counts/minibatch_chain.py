@@ -33,20 +33,26 @@ class MinibatchSweeps:
         A document's random numbers depend on the seed, the step and the document, not on the thread.
     """
 
+    _unpickled = ("data", "n_threads", "_row", "_words")
+
     def __init__(self, stored, n_sweeps, seed):
         self.stored = stored
         self.n_sweeps = n_sweeps
         self.seed = seed
 
     def __getstate__(self):
-        unpickled = ("data", "n_threads", "_row", "_words")
-        return {name: value for name, value in self.__dict__.items() if name not in unpickled}
+        return {name: value for name, value in self.__dict__.items() if name not in self._unpickled}
 
     def bind(self, data, n_threads):
         """Bind to the documents, a `Shard`, at the start and again after unpickling."""
         self.data, self.n_threads = data, n_threads
         self._row = np.full(data.n_words, -1, dtype=np.int32)  # Index of each word among those of the minibatch.
         self._words = np.empty(data.n_words, dtype=np.int64)
+
+    def unbind(self):
+        """Drop the documents."""
+        for name in self._unpickled:
+            vars(self).pop(name, None)
 
     def words_of(self, docs):
         """Words that occur in documents ``docs``, (n_rows,); call it before each `draw`."""
@@ -450,6 +456,16 @@ class MinibatchChain(TopicChain):
         self._begin_mean(np.zeros(self.topics.theta.shape))
         self.restart(plan)
         self.n_warm, self.scaled_for = 0, 0.0
+
+    def forget(self):
+        """Drop documents and their assignments; the counts of stored assignments remain in the shapes."""
+        self._ensure_started()
+        self.start_topics()
+        if self.data is not None and self.z is not None and self.stored:
+            self.doc_prior.release(self._assigned())
+        self.z = self.swept = self.restart_due = self.data = None
+        self.minibatch.unbind()
+        return self
 
     def begin_block(self, data, restart):
         """Bind to another block of documents; a `Restart` from ``data.early`` is made first, if one is due."""

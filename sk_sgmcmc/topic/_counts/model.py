@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Literal, Self
@@ -37,8 +38,9 @@ from .._draws import Samples, chosen_draws
 from .._results.documents import proportion_draws
 from .._results.topics import merged, new_topics, refuse_merged
 from .checks import check_duplicate_topics, check_spread, check_unigram
-from .corpus import BlockCorpus, TokenCorpus, refuse_too_many_tokens
+from .corpus import BlockCorpus, KeptCorpus, KeptShards, TokenCorpus, refuse_too_many_tokens
 from .dask_shards import checked_blocks
+from .growth import KEPT_TOKENS, GrowthPlan, n_sweeps_due, pending_after
 from .plan import (
     ChainConfig,
     checked_sweeps,
@@ -54,7 +56,7 @@ from .plan import (
 from .predictive import PredictiveProbe, predictive_draws
 from .record import best_chain, kept_draws, scored_draws
 from .tables import TopicsOfWords
-from .updates import SWEEPS, after_block, refuse_other_pair, refuse_whole_passes, warn_if_fitted
+from .updates import SWEEPS, after_block, digest_of, known_with, refuse_other_pair, warn_if_fitted
 from .vocabulary import aligned_counts, extend_names, padded
 from .word_prior import LEAST_PASSES, FittedWordPrior, WordPrior
 
@@ -88,9 +90,8 @@ class CountTopicModel(TopicsOfWords):
     n_iter : int or None, default=None
         Number of steps: minibatches, or sweeps of `Gibbs`. None: chosen by the sampler, as follows.
 
-        - Stored assignments: about 200 passes over the data, or 100 from 5 million tokens on. Samplers that move topics
-          by small steps make up to 2,000 passes over corpora of fewer than 250,000 tokens, of at most 50 million tokens
-          in all.
+        - Stored assignments: 2,000 passes over corpora of up to 125,000 tokens, 250 million over the number of tokens
+          for larger ones, 200 from 1.25 million tokens on, and 100 from 5 million on.
         - Fresh assignments: 1,000 minibatches.
         - Particles: 60 passes, or 250 minibatches with fresh assignments.
     n_jobs : int or None, default=None
@@ -119,8 +120,8 @@ class CountTopicModel(TopicsOfWords):
           exact for any minibatch.
         - "fresh" draws the assignments of each minibatch from scratch, by ``n_sweeps`` Gibbs sweeps, and scales their
           counts by N/n, as in the papers on these samplers. Use it for streams and corpora that do not fit in memory.
-        - "auto" stores in `fit`, unless ``total_samples`` differs from the number of rows of X. `partial_fit` always
-          uses fresh assignments.
+        - "auto" stores, unless ``total_samples`` differs from the number of rows of X. `partial_fit` with a minibatch
+          sampler always uses fresh assignments.
     n_sweeps : tuple of two int, default=(5, 5)
         For fresh assignments: the numbers of Gibbs sweeps to discard and to average over. Averaging makes the posterior
         slightly narrower, in proportion to the step size; (k, 1) does not.
@@ -131,6 +132,10 @@ class CountTopicModel(TopicsOfWords):
     total_samples : int or None, default=None
         Corpus size used to rescale the counts of minibatches, at most 1e15. None: the documents of X in `fit`, and
         those seen so far in `partial_fit`.
+    keep_documents : bool, int or "auto", default="auto"
+        Whether a default fit keeps the tokens of its documents and their topics, six bytes a token, also in a pickle,
+        so that `partial_fit` can continue from them. A number is the largest number of tokens to keep; "auto" is 20
+        million. `forget_documents` drops them.
     new_features : {"error", "extend"}, default="error"
         What to do with documents that have other columns. "extend" aligns columns by name: missing ones count as 0, and
         `partial_fit` adds new words to the topics, with prior mass.
@@ -145,9 +150,10 @@ class CountTopicModel(TopicsOfWords):
     init: Literal["soft", "random"] = "soft"
     total_samples: float | None = None
     new_features: Literal["error", "extend"] = "error"
+    keep_documents: bool | int | Literal["auto"] = "auto"
 
     _offers = (("simplex", "counts"), ("euclidean", "conditional-gradient"), ("any", "conditionals"))
-    _unused_by_predictions = (*TopicsOfWords._unused_by_predictions, "_young")
+    _unused_by_predictions = (*TopicsOfWords._unused_by_predictions, "_young", "_kept", "_known")
     _seeds_hint = ", or seed_words={word: topic, ...}, which says which topics are meant"
 
     _parameter_constraints = {
@@ -159,12 +165,16 @@ class CountTopicModel(TopicsOfWords):
         "init": [StrOptions({"soft", "random"})],
         "total_samples": [Interval(Real, 1, 1e15, closed="both"), None],
         "new_features": [StrOptions({"error", "extend"})],
+        "keep_documents": ["boolean", Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
     }
 
     _takes_blocks = False  # Whether X may be `CountBlocks`.
     _prepared = None
     _is_merged = False  # Whether topics were merged after they were drawn.
-    _known = frozenset()  # Digests of the blocks that a stream has read.
+    _known = frozenset()  # Digests of the blocks that have been read.
+    _kept = None  # The `KeptCorpus`, to which `partial_fit` appends.
+    _forgot = False  # Whether documents were dropped, without which chains cannot continue.
+    _pending = 0.0  # Number of tokens that came since the last sweeps over all documents.
     _seeds = None  # The `SeedWords` of the fit.
     _check_definitions = (
         *TopicsOfWords._check_definitions,
@@ -262,12 +272,26 @@ class CountTopicModel(TopicsOfWords):
         fits_word_prior = stored and pair[0] != "euclidean" and self._fits_word_prior(n_warm * n_batch / corpus.n_docs)
         config, alpha = self._chain_config(sampler, pair, corpus, n_batch, stored, plan)
         chains = self._new_chains(config, alpha, n_warm=n_warm, fits_word_prior=fits_word_prior)
+        if self._collapses(sampler) and not hasattr(corpus, "blocks"):
+            self._known = known_with(self._known, corpus)
+            self._keep(config.data if self._keeps(corpus.n_tokens) else None)
         return self._run([chain.bind(config.data) for chain in chains], n_iter)
+
+    def _keeps(self, n_tokens):
+        """Whether documents with so many tokens are kept."""
+        if isinstance(self.keep_documents, bool):
+            return self.keep_documents
+        return n_tokens <= (KEPT_TOKENS if isinstance(self.keep_documents, str) else int(self.keep_documents))
+
+    def _keep(self, data):
+        """Keep the documents of a `TokenCorpus` in memory, or none."""
+        self._kept = None if data is None else KeptCorpus(data.documents.without_rows())
 
     def _begin(self, feature_names=None):
         """Reset the documents seen and the names of topics, and set the names of the words."""
         self._feature_names, self._topic_names = feature_names, None
         self._young, self._known, self._warned_total = None, frozenset(), False
+        self._kept, self._forgot, self._pending = None, False, 0.0
         self.n_samples_seen_ = self._n_stored = 0
         self.word_counts_ = np.zeros(0)
 
@@ -321,9 +345,19 @@ class CountTopicModel(TopicsOfWords):
         return TokenCorpus(corpus, make, self.n_components, n_batch=n_batch, total_samples=total, early=early, **more)
 
     def _bound_data(self, X, y=None, **given):
+        if self._forgot:
+            raise ValueError(
+                "resume needs the topics of the tokens, but the documents were dropped, by forget_documents or because "
+                "they exceeded keep_documents; call fit, or partial_fit with other documents."
+            )
         data = self._token_corpus(self._check_X(X, reset=False, **given))
         self._refuse_other_data(data.fingerprint(), f"X of shape {data.n_docs, data.n_words}")
-        return data
+        return self._kept_data(self._kept) if self._has_grown else data
+
+    @property
+    def _has_grown(self):
+        """Whether the chains continue over kept documents, of which the last block is only a part."""
+        return self._kept is not None and self._chains[0].plan.streams
 
     # -- choices ---------------------------------------------------------------------------------------------------
 
@@ -332,9 +366,9 @@ class CountTopicModel(TopicsOfWords):
         return "sghmc" if self.topic_prior == "normal" else "scir"
 
     def _default_for(self, streams):
-        """The default sampler: collapsed Gibbs, unless `partial_fit` or the parameters imply minibatches."""
+        """The default sampler: collapsed Gibbs, unless the parameters, or the chains of a stream, imply minibatches."""
         exact = (
-            not streams
+            not (streams and any(chain.has_topics for chain in getattr(self, "_chains", ())))
             and self.topic_prior == "dirichlet"
             and self.assignments != "fresh"
             and isinstance(self.batch_size, str)
@@ -372,26 +406,33 @@ class CountTopicModel(TopicsOfWords):
     def partial_fit(
         self, X: CountsLike, y: Any = None, *, feature_names: Sequence[str] | AnyArray | None = None
     ) -> Self:
-        """Continue the chains with one pass over more documents.
+        """Update the fit with more documents.
 
-        Assignments are drawn from scratch, and counts are scaled to ``total_samples``, or to the documents seen so far.
-        After a `fit` with stored assignments, these do not change, and only the documents seen since then are scaled.
+        By default, the documents of `fit` and of earlier calls are kept with the topics of their tokens. A call appends
+        the documents of X, draws their topics, and sweeps five times over them. Once there are 5% more tokens, it makes
+        sweeps over all documents: as many as a default fit, times the share of new tokens. The first half of them
+        begins at a raised temperature and is not kept. The first call of an unfitted estimator is a `fit`. Kept draws
+        are the latest 100 that were made with at least 80% of the present documents, but never fewer than 20, if there
+        are so many. ``n_iter``, ``burn_in`` and ``thin`` only affect the first call.
 
-        New values of ``n_sweeps``, or of the sampler's step size, friction or temperature, take effect at the next
-        call. Another sampler, ``n_components`` or ``n_chains`` is refused. Priors and the remaining configuration of
-        the chains are those of the first call.
+        Documents are kept up to a number of tokens, ``keep_documents``. Beyond it, and after `forget_documents`, each
+        of 20 kept draws takes in the documents of X by itself, with five sweeps given its topics: memory stays
+        constant, and the topics of earlier documents do not change any more.
 
-        With ``init="soft"``, the estimator (and its pickle) keeps the documents until they contain five million tokens.
-        The chains restart from this growing corpus each time it has grown by a quarter. Topics keep their numbers, and
-        earlier draws no longer count. Afterwards memory grows only by the digest of each block.
+        With a minibatch sampler (``sampler="scir"`` and others, ``batch_size``, ``assignments="fresh"`` or
+        ``total_samples``) a call makes one step per minibatch of X instead. Assignments are drawn from scratch, and
+        counts are scaled to ``total_samples``, or to the documents seen so far; draws from before the call no longer
+        count if it follows a `fit`. With ``init="soft"``, such a stream keeps its documents until they contain five
+        million tokens, and restarts from them each time they have grown by a quarter. At most 100 draws, evenly spaced
+        over all calls, are kept; ``burn_in`` is a share, or a number, of all steps so far.
 
         A repeated block of at least 100 tokens, with the same rows in the same order, is recognised. Its documents are
-        not counted again, so several passes over the same blocks do not make the posterior narrower. While the corpus
-        grows, each repeated quarter of its documents adds sweeps over all of them. Set ``total_samples`` if equal
-        blocks are different documents, or to pass over the same documents in another order.
+        not counted again, but cause further sweeps over all documents, so several passes over the same blocks do not
+        make the posterior narrower. Set ``total_samples`` if equal blocks are different documents.
 
-        A call makes one step per minibatch of X and ignores ``n_iter``. It also ignores ``thin``: at most 100 draws,
-        evenly spaced over all calls, are kept. ``burn_in`` is a share, or a number, of all steps so far.
+        New values of the sampler's step size, friction or temperature take effect at the next call. Another sampler,
+        ``n_components`` or ``n_chains`` is refused. Priors and the remaining configuration of the chains are those of
+        the first call.
 
         Parameters
         ----------
@@ -421,7 +462,8 @@ class CountTopicModel(TopicsOfWords):
         self._validate_params()
         refuse_merged(self)
         sampler, pair = self._checked_sampler(streams=True)
-        refuse_whole_passes(sampler, pair)
+        if self._collapses(sampler):
+            return self._update(X, sampler, pair, feature_names, **given)
         first = not hasattr(self, "_chains")
         if not first:
             self._refuse_other_way(sampler, pair)
@@ -451,6 +493,73 @@ class CountTopicModel(TopicsOfWords):
             chains = [config.continued(chain, begins_stream, self._streaming_params()) for chain in self._chains]
         chains = [chain.begin_block(config.data, restart) for chain in chains]
         return self._run(chains, chains[0].step + -(-corpus.n_docs // n_batch))
+
+    def _update(self, X, sampler, pair, feature_names, **given):
+        """Append documents to the fitted ones and continue the collapsed chains, or let kept draws take them in."""
+        if not hasattr(self, "_chains"):
+            return self._fit(X, feature_names, **given)
+        self._refuse_other_way(sampler, pair)
+        if self.new_features == "extend":
+            extend_names(self, X)
+        corpus = self._check_X(X, reset=False, **given)
+        refuse_too_many_tokens(corpus, self.n_chains)
+        checked_sweeps(self.n_sweeps)
+        self._feature_names = checked_names(feature_names, corpus.n_words, self._feature_names)
+        block, word_prior = self._token_corpus(corpus), self._priors(corpus.n_words)[1]
+        is_known = digest_of(corpus) in self._known
+        # All arguments are checked at this point: below, chains change and nothing is refused.
+        self._fingerprint, self._known = block.fingerprint(), known_with(self._known, corpus)
+        if not is_known:
+            self.n_samples_seen_ += corpus.n_docs
+            self.word_counts_ = padded(self.word_counts_, corpus.n_words) + corpus.word_counts
+        if self._kept is not None and self._keeps(self._kept.n_tokens + (0 if is_known else corpus.n_tokens)):
+            return self._append(corpus, is_known, word_prior)
+        step, self._kept, self._forgot = self._chains[0].step, None, True
+        if not is_known:
+            plan = GrowthPlan(step, 0, self._bytes_per_draw(corpus))
+            self._chains = [chain.take_in(block, word_prior, copy(plan)) for chain in self._chains]
+        return self._run(self._chains, step)
+
+    def _append(self, corpus, is_known, word_prior):
+        """Append documents to those that are kept, unless they ``is_known``, and make the sweeps that are due."""
+        step, kept = self._chains[0].step, self._kept
+        is_new = np.zeros(kept.n_docs, dtype=bool)
+        if not is_known:
+            kept, is_new = kept.append(corpus)
+        before = self._chains[0].plan
+        unmade = max(0, before.n_iter - step) if before.streams else 0  # Ctrl-C prevented these in another update.
+        self._pending += corpus.n_tokens + pending_after(unmade, kept.n_tokens)
+        n_sweeps = n_sweeps_due(self._pending, kept.n_tokens)
+        if n_sweeps:
+            self._pending = 0.0
+        self._kept, data = kept, self._kept_data(kept)
+        plan = GrowthPlan(step, n_sweeps, self._bytes_per_draw(corpus), tempers=not is_known)
+        chains = [chain.append(data, is_new, word_prior, copy(plan)) for chain in self._chains]
+        return self._run(chains, plan.n_iter)
+
+    def _kept_data(self, kept):
+        """The `TokenCorpus` of a `KeptCorpus`."""
+        more = {"n_threads": self._threads_per_chain(), "n_chains": self.n_chains, "prepare": self._prepared}
+        return TokenCorpus(kept, KeptShards, self.n_components, **more)
+
+    def forget_documents(self) -> Self:
+        """Drop the documents and their assignments, for privacy or to make the estimator small.
+
+        All results stay as they are, and `resume` is refused. From then on, each kept draw of the topics takes in the
+        documents of `partial_fit` by itself, at most 20 draws; the topics of earlier documents no longer change. A
+        stream by minibatches no longer restarts from its documents.
+
+        Returns
+        -------
+        self : object
+        """
+        check_is_fitted(self, "_chains")
+        if self.__dict__.get("_diagnostics", ()) is None:  # They may need the documents.
+            self._diagnostics = self._diagnosis(self._chains).columns
+        self._kept, self._young, self._forgot = None, None, True
+        for chain in self._chains:
+            chain.forget()
+        return self
 
     def _collapses(self, sampler):
         """Whether a sampler integrates topics out."""

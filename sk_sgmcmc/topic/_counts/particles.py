@@ -89,6 +89,13 @@ class ParticleTopicChain(Chain):
             particle.bind(data)
         return self
 
+    def forget(self):
+        """As `MinibatchChain.forget`."""
+        self.data = self.restart_due = None
+        for particle in self.particles:
+            particle.forget()
+        return self
+
     def _ensure_started(self):
         if not self.is_started:
             self._start()

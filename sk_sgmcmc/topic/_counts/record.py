@@ -1,5 +1,6 @@
 """Records of the counts of assignments, from which draws of topics are made on demand; choice of a reference chain."""
 
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -42,6 +43,16 @@ class Counts:
             self.cells, self.values = cells.astype(index), values
         else:
             self.values = counts.astype(values.dtype if values.dtype.kind == "u" else float)
+
+    def extended(self, n_words):
+        """The same counts with further words, which have none."""
+        if n_words == self.shape[0]:
+            return self
+        wider = copy(self)
+        wider.shape = n_words, self.shape[1]
+        if self.cells is None:
+            wider.values = np.pad(self.values, ((0, n_words - self.shape[0]), (0, 0)))
+        return wider
 
     def by_topic(self):
         """A copy as float64, (n_topics, n_words)."""
@@ -134,6 +145,22 @@ class TopicRecord:
         self.counts.append(Counts(counts))
         self.orders.append(order)
         self.steps.append(step)
+
+    def keep_only(self, staying):
+        """Drop all draws but those at the indices ``staying``."""
+        self.counts, self.orders, self.steps = (
+            [values[i] for i in staying] for values in (self.counts, self.orders, self.steps)
+        )
+
+    def extend(self, n_words, last):
+        """Continue with a larger vocabulary, and with the assignments ``last`` of the latest draw and of new tokens."""
+        self.counts = [counts.extended(n_words) for counts in self.counts]
+        self._last = last
+
+    @property
+    def last(self):
+        """The assignments of the latest draw, or None."""
+        return self._last
 
     def mean_of_words(self, s, word_prior, words, order):
         """Mean of the topics given the assignments of kept draw ``s``, for some words, (words.size, n_topics).

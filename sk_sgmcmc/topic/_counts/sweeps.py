@@ -97,6 +97,11 @@ class CollapsedSweeps:
         self.table = sums
         self.topic_mass = self.counts.sum(axis=0, dtype=np.int64)
 
+    def add(self, counts):
+        """Add counts (n_words, n_topics) of other documents, which sweeps do not change."""
+        self.table = whole_tokens.table_of_counts(self.counts + counts)
+        self.topic_mass = self.counts.sum(axis=0, dtype=np.int64)
+
     def n_parts(self, data):
         """Number of parts into which `sweep_parts` divides the vocabulary; 1 for small corpora."""
         return number_of_parts(data.n_tokens)
@@ -170,6 +175,13 @@ class GeneralSweeps(CollapsedSweeps):
         counts = np.zeros((len(self.table), n_topics), dtype=self.dtype)
         counts[:, self.topic[used]] = self.table[:, used]
         return counts
+
+    def add(self, counts):
+        """As `CollapsedSweeps.add`."""
+        counts = self.counts + counts
+        self.dtype = np.dtype(np.float64)  # The counts may be fractions, or too large for the smaller type.
+        self.lay(counts, np.sort(self.topic[self.topic >= 0]))
+        self.set_topic_word_prior(self.topic_word_prior)
 
     def set_topic_word_prior(self, topic_word_prior):
         """Set another word prior, (n_words, n_topics)."""

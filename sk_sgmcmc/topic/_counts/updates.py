@@ -24,6 +24,12 @@ def digest_of(corpus):
     return corpus.digest() if corpus.n_tokens >= _RECOGNISED else None
 
 
+def known_with(known, corpus):
+    """The digests of known blocks, with that of another block."""
+    digest = digest_of(corpus)
+    return known if digest is None else known | {digest}
+
+
 class Restart(NamedTuple):
     """How chains restart from a growing corpus.
 
@@ -132,15 +138,6 @@ def warn_if_fitted(fingerprint, data):
         warn_user(
             "X holds the documents that fit was given, which count twice from now on. Pass new documents to "
             "partial_fit; for more steps with the same ones, fit with a larger n_iter."
-        )
-
-
-def refuse_whole_passes(sampler, pair):
-    """Raise if a sampler of the topics, which uses ``pair``, needs all documents at once."""
-    if pair[1] == "conditionals":
-        raise ValueError(
-            f"{type(sampler).__name__} sweeps over all data and cannot stream; "
-            'use sampler="scir" or "sgrld" for partial_fit.'
         )
 
 

@@ -53,7 +53,7 @@ def refuse_optimised(why):
 def refuse_other_coef_sampler(chain, coef_sampler):
     """Raise if the coefficients of a chain cannot continue under ``coef_sampler``; None is the default."""
     present = chain.document_priors[0].coefficients.given
-    if coef_sampler is present is None:
+    if coef_sampler is present is None or (present == L_BFGS and coef_sampler == L_BFGS):
         return
     if None in (coef_sampler, present) or present == L_BFGS or not coef_sampler._is_compatible(present):
         raise ValueError(
@@ -117,6 +117,14 @@ class MetadataPrior(DocumentPrior):
     def draw(self):
         return {"coef": self.coefficients.value.copy()}
 
+    def set_to(self, draw):
+        self.coefficients, self._cached = self.coefficients.alone(), (None, None)
+        self.coefficients.value = draw["coef"].astype(np.float64)
+
+    def append(self):
+        """Choose the coordinates of the coefficients again before their next move."""
+        self.coefficients.whitener, self._cached = None, (None, None)
+
     def warnings(self, draws):
         return self.coefficients.checks(draws["coef"])
 
@@ -142,9 +150,7 @@ class MetadataPrior(DocumentPrior):
         else:
             if adapts:
                 self.coefficients.choose_coordinates(evidence.curvature())
-            rng = self._stream_of(progress)
-            for _ in range(n_steps):
-                self.coefficients.move(evidence.slope, rng)
+            self.coefficients.move(evidence.slope, self._stream_of(progress), n_steps)
         self._cached = None, None
 
     @staticmethod
@@ -189,7 +195,7 @@ class MetadataPrior(DocumentPrior):
         # documents.
         if self.coefficients.whitener is None or (np.isinf(progress.n_burn) and n >= 16 and n & (n - 1) == 0):
             self.coefficients.choose_coordinates(evidence.curvature(jointly=False))
-        self.coefficients.move(evidence.slope, self._stream_of(progress), scale * n_draws)
+        self.coefficients.move(evidence.slope, self._stream_of(progress), noise=scale * n_draws)
 
     # -- streams --------------------------------------------------------------------------------------------------
 

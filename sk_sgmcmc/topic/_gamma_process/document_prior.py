@@ -153,6 +153,9 @@ class GammaProcessPrior(DocumentPrior):
             "rate": np.float64(self.atoms.rate),
         }
 
+    def set_to(self, draw):
+        self.alpha = draw["weights"].astype(np.float64)
+
     def stream(self, sampler_params):
         """Continue with fresh assignments; the statistics of the stored ones remain, unchanged."""
         if self.stored:  # Otherwise the statistics are averages already.

@@ -1,0 +1,122 @@
+"""Updates of a topic model by `partial_fit`: perplexity, cost and coverage, beside a fit to all documents anew.
+
+    python examples/benchmarks/updates.py                      # four corpora, K = 30: a fit to half, ten updates of 10%
+    python examples/benchmarks/updates.py --part nothing       # from nothing, in ten blocks
+    python examples/benchmarks/updates.py --part limit         # documents are not kept: draws take in the updates
+    python examples/benchmarks/updates.py --part coverage      # planted: 90% intervals of topics' shares after updates
+    python examples/benchmarks/updates.py --smoke              # seconds: 1,000 documents, planted
+
+Held-out documents are scored by document completion (`perplexity`), and seconds are processor time of one thread.
+``refit`` is `BayesianLDA` fitted to all documents so far. In the last line of a corpus, ``ratio`` is the mean over
+updates of perplexity over that of the refit, ``last`` the same after the last update, and ``cost`` the seconds of all
+updates over those of all refits; with ``--part nothing``, over those of the last refit.
+"""
+
+import argparse
+import time
+import warnings
+from itertools import pairwise
+
+import numpy as np
+from _peers import fetched, split
+
+from sk_sgmcmc import BayesianLDA
+from sk_sgmcmc.datasets import fetch_corpus, load_docstrings, load_sotu, make_lda
+from sk_sgmcmc.metrics import align_topics
+
+CORPORA = "sotu,docstrings,ap,poliblog5k"
+N_UPDATES = 10
+
+
+def load(name):
+    """Counts of a corpus, at random split into documents to fit and held-out ones."""
+    if name == "planted":
+        counts = make_lda(1000, 300, 10, 60, 0.1, 0.05, random_state=0).counts
+    else:
+        own = {"sotu": load_sotu, "docstrings": load_docstrings}
+        counts = (own[name]() if name in own else fetched(fetch_corpus, name)).counts
+    return split(counts, 0, n_held_out=800)
+
+
+def timed(function):
+    """Processor seconds of a call."""
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        function()
+    return time.process_time() - began
+
+
+def updates(name, n_topics, part, n_refits):
+    """Print a line for each update, and the ratios."""
+    X, held_out = load(name)
+    begun = 0.0 if part == "nothing" else 0.5
+    ends = np.linspace(begun * X.shape[0], X.shape[0], N_UPDATES + 1).astype(int)
+    params = {"keep_documents": False} if part == "limit" else {}
+    model = BayesianLDA(n_topics, random_state=0, **params)
+    spent = [timed(lambda: model.fit(X[: ends[0]]))] if begun else []
+    first = model.perplexity(held_out) if begun else np.nan
+    print(f"{name}: {X.shape[0]} documents, {int(X.sum())} tokens, K = {n_topics}; first fit {first:.1f}", flush=True)
+    ratios, refits, costs = [], [], []
+    for i, (start, stop) in enumerate(pairwise(ends)):
+        costs.append(timed(lambda start=start, stop=stop: model.partial_fit(X[start:stop])))
+        found, line = model.perplexity(held_out), ""
+        if n_refits and (i + 1) % max(1, N_UPDATES // n_refits) == 0:
+            refit = BayesianLDA(n_topics, random_state=0)
+            refits.append(timed(lambda refit=refit, stop=stop: refit.fit(X[:stop])))
+            ratios.append(found / refit.perplexity(held_out))
+            line = f"   refit {found / ratios[-1]:.1f} ({refits[-1]:.2f} s)"
+        print(f"  +{stop - start} documents: {found:.1f} ({costs[-1]:.2f} s){line}", flush=True)
+    if not refits:
+        return
+    whole = sum(costs) / refits[-1] if part == "nothing" else sum(costs) / (sum(refits) * N_UPDATES / len(refits))
+    print(f"  ratio {np.mean(ratios):.3f}   last {ratios[-1]:.3f}   cost {whole:.2f}   first fit {sum(spent):.2f} s")
+
+
+def coverage(n_corpora, n_updates, n_docs=600, **params):
+    """Coverage of 90% intervals of topics' shares after updates that double a planted corpus."""
+    hits = []
+    for seed in range(n_corpora):
+        data = make_lda(2 * n_docs, 200, 6, 40, 0.2, 0.1, random_state=seed)
+        X = data.counts.tocsr()
+        model = BayesianLDA(6, random_state=seed, **params)
+        timed(lambda model=model, X=X: model.fit(X[:n_docs]))
+        for rows in np.array_split(np.arange(n_docs, 2 * n_docs), n_updates):
+            timed(lambda model=model, X=X, rows=rows: model.partial_fit(X[rows]))
+        order = align_topics(data.components, model.components_)
+        record = model._chains[0].record
+        mass = np.array([each.mass[o] for each, o in zip(record.counts, record.orders, strict=True)])[:, order]
+        shares = mass / mass.sum(axis=1, keepdims=True)
+        truth = np.asarray(X.sum(axis=1)).ravel() @ data.doc_topics
+        low, high = np.quantile(shares, [0.05, 0.95], axis=0, method="weibull")
+        hits.append(np.mean((low <= truth / truth.sum()) & (truth / truth.sum() <= high)))
+    error = np.std(hits, ddof=1) / np.sqrt(n_corpora) if n_corpora > 1 else np.nan
+    kept = "documents kept" if not params else "draws take in"
+    print(f"{n_updates:3d} updates, {kept}: {np.mean(hits):.3f} ± {error:.3f}, {model.n_iter_} sweeps", flush=True)
+
+
+def main():
+    """Print the chosen part."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", default="updates", choices=("updates", "nothing", "limit", "coverage"))
+    parser.add_argument("--corpora", default=CORPORA)
+    parser.add_argument("--topics", type=int, default=30)
+    parser.add_argument("--refits", type=int, default=N_UPDATES, help="number of fits to all documents so far")
+    parser.add_argument("--replicates", type=int, default=30, help="corpora of each line of coverage")
+    parser.add_argument("--smoke", action="store_true", help="seconds: 1,000 documents, planted")
+    args = parser.parse_args()
+    if args.smoke:
+        updates("planted", 10, "updates", 1)
+        coverage(1, 2, 100)
+        return
+    if args.part == "coverage":
+        for n_updates in (1, 10, 60):
+            coverage(args.replicates, n_updates)
+        coverage(args.replicates, 10, keep_documents=False)
+        return
+    for name in args.corpora.split(","):
+        updates(name, args.topics, args.part, args.refits)
+
+
+if __name__ == "__main__":
+    main()

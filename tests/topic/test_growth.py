@@ -1,0 +1,346 @@
+"""Updates of a collapsed fit by `partial_fit`: documents are appended, swept, kept or taken in, and forgotten."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
+from sk_sgmcmc.datasets import CountBlocks, make_dmr, make_lda
+from sk_sgmcmc.metrics import align_topics, hellinger_distances
+from sk_sgmcmc.topic._counts import growth
+from sk_sgmcmc.topic._counts.corpus import InMemoryShards, KeptCorpus, TokenCorpus
+from sk_sgmcmc.utils import Corpus
+from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
+from tests.common.instances import LDA
+from tests.conftest import importorskip
+
+MODEL = {"n_components": 4, "n_iter": 120, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def planted():
+    data = make_lda(1100, 120, 4, document_length=50, doc_topic_prior=0.2, topic_word_prior=0.1, random_state=5)
+    return data.counts[:1000], data.counts[1000:]
+
+
+@pytest.fixture(scope="module")
+def fitted(planted):
+    return pickle.dumps(BayesianLDA(**MODEL).fit(planted[0][:500]))
+
+
+def loaded(fitted, **params):
+    return pickle.loads(fitted).set_params(**params)
+
+
+def updated(model, X, size=100):
+    for start in range(0, X.shape[0], size):
+        model.partial_fit(X[start : start + size])
+    return model
+
+
+def assert_counts_are_those_of_the_assignments(model):
+    chain, shard = model._chains[0], model._kept.shard
+    counts = np.zeros(chain.collapsed.counts.shape)
+    np.add.at(counts, (shard.words, chain.z), shard.weights if shard.weights.size else 1.0)
+    np.testing.assert_allclose(chain.collapsed.counts, counts, rtol=1e-12)
+
+
+# ------------------------------------------------------------------------------------------------------------ results
+
+
+def test_an_update_is_no_worse_than_the_fit_and_means_lie_in_their_intervals(fitted, planted):
+    X, test = planted
+    model = loaded(fitted)
+    before, topics = model.perplexity(test), model.components_
+    updated(model, X[500:])
+    assert model.perplexity(test) < 1.005 * before
+    assert model.perplexity(test) < 1.02 * BayesianLDA(**MODEL).fit(X).perplexity(test)
+    assert hellinger_distances(topics, model.components_).diagonal().max() < 0.2  # The topics keep their numbers.
+    table = model.top_words(10)
+    probability, low, high = (np.asarray(table[name]) for name in ("probability", "low", "high"))
+    assert np.mean((probability < low) | (probability > high)) < 0.02
+    assert model.n_samples_seen_ == 1000
+    np.testing.assert_array_equal(model.word_counts_, np.asarray(X.sum(axis=0)).ravel())
+    assert_counts_are_those_of_the_assignments(model)
+
+
+@pytest.mark.parametrize("params", [{}, {"keep_documents": False}, {"keep_documents": 25_000}], ids=str)
+def test_shares_of_topics_after_many_updates_are_in_their_intervals(params, global_random_seed):
+    hits = []
+    for seed in range(5):
+        data = make_lda(900, 100, 4, 40, 0.2, 0.1, random_state=1000 * global_random_seed + seed)
+        model = BayesianLDA(4, n_iter=300, random_state=seed, **params).fit(data.counts[:450])
+        updated(model, data.counts[450:], 45)
+        order = align_topics(data.components, model.components_)
+        chain = model._chains[0]
+        mass = np.array([each.mass[o] for each, o in zip(chain.record.counts, chain.record.orders, strict=True)])
+        shares = (mass / mass.sum(axis=1, keepdims=True))[:, order]
+        truth = (data.doc_topics * np.asarray(data.counts.sum(axis=1)).reshape(-1, 1)).sum(axis=0)
+        error = np.abs(shares.mean(axis=0) - truth / truth.sum())
+        hits.append(error < 4.0 * shares.std(axis=0) + 0.01)
+    assert np.mean(hits) > 0.9
+
+
+def test_the_window_holds_recent_draws_of_most_documents_and_never_fewer_than_twenty(fitted, planted):
+    model = loaded(fitted)
+    sizes = []
+    for start in range(500, 1000, 100):
+        chain = model.partial_fit(planted[0][start : start + 100])._chains[0]
+        sizes.append(np.array(chain.kept_docs))
+        assert len(sizes[-1]) == chain.n_kept == len(chain.record.counts) == model.samples_["components"].shape[1]
+        assert np.all(np.diff(sizes[-1]) >= 0) and len(sizes[-1]) <= 100
+        assert np.sum(sizes[-1] < 0.8 * chain.data.n_docs) <= max(
+            0, growth._FEWEST - np.sum(sizes[-1] == sizes[-1][-1])
+        )
+        assert len(sizes[-1]) >= growth._FEWEST
+    assert sizes[0][0] == 500 < sizes[-1][0]
+    kept = growth.in_window([100] * 30 + [500] * 5, 500)
+    assert kept == list(range(15, 35))
+    assert growth.in_window([450] * 30, 500) == list(range(30))
+
+
+def test_small_blocks_wait_until_a_tenth_is_new(fitted, planted):
+    X, model = planted[0], loaded(fitted)
+    steps = []
+    for start in range(500, 600, 10):
+        model.partial_fit(X[start : start + 10])
+        steps.append(model.n_iter_)
+    assert steps[:4] == [120] * 4 and 120 < steps[-1] < 120 + 25
+    assert model._kept.n_docs == 600 == model.n_samples_seen_
+    assert_counts_are_those_of_the_assignments(model)
+
+
+def test_a_block_that_comes_again_is_swept_and_not_appended(fitted, planted):
+    X, model = planted[0], loaded(fitted)
+    model.partial_fit(X[500:600])
+    n_iter = model.n_iter_
+    model.partial_fit(X[500:600])
+    assert model.n_samples_seen_ == 600 == model._kept.n_docs and model.n_iter_ > n_iter
+    assert model._chains[0].hottest == 1.0
+    model.partial_fit(X[:500])  # the documents of fit
+    assert model.n_samples_seen_ == 600
+    forgetful = loaded(fitted, keep_documents=False).partial_fit(X[500:600])
+    before = forgetful.components_
+    np.testing.assert_array_equal(forgetful.partial_fit(X[500:600]).components_, before)
+
+
+def test_the_first_call_is_a_fit(planted):
+    X = planted[0][:300]
+    assert_same_draws(BayesianLDA(**MODEL).partial_fit(X), BayesianLDA(**MODEL).fit(X))
+
+
+# ------------------------------------------------------------------------------------------------------ reproducibility
+
+
+@pytest.mark.parametrize("keep_documents", ["auto", False])
+def test_updates_are_the_same_for_any_n_jobs_and_after_a_file(planted, keep_documents):
+    X, params = planted[0], {**MODEL, "n_chains": 2, "keep_documents": keep_documents}
+    model = updated(BayesianLDA(**params).fit(X[:300]), X[300:500])
+    assert_same_draws(model, updated(BayesianLDA(**params, n_jobs=2).fit(X[:300]), X[300:500]))
+    half = updated(BayesianLDA(**params).fit(X[:300]), X[300:400])
+    assert_same_draws(model, updated(pickle.loads(pickle.dumps(half)), X[400:500]))
+
+
+def test_an_interrupted_update_is_resumed_or_made_up_for(fitted, planted):
+    X = planted[0]
+    whole = loaded(fitted).partial_fit(X[500:700])
+    model = loaded(fitted, callbacks=PressCtrlC(130))
+    with interrupted():
+        model.partial_fit(X[500:700])
+    assert model.n_iter_ == 130 and model.n_samples_seen_ == 700
+    model = pickle.loads(pickle.dumps(model))
+    with pytest.raises(ValueError, match="differs from them"):
+        model.resume(X[500:600])
+    later = pickle.loads(pickle.dumps(model)).partial_fit(X[700:710])
+    assert later.n_iter_ > whole.n_iter_  # the sweeps that were not made, and none for ten documents
+    assert_same_draws(whole, model.set_params(callbacks=None).resume(X[500:700]))
+
+
+def test_a_refused_block_changes_nothing(fitted, planted):
+    model = loaded(fitted)
+    before = pickle.dumps(model)
+    wrong = planted[0][500:600].copy()
+    wrong.data[0] = -1
+    for X, message in (
+        (wrong, "Negative"),
+        (planted[0][500:600, :100], "100 features"),
+        (planted[0][500:600] * 1e9, "tokens"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(X)
+        assert pickle.dumps(model) == before
+
+
+def test_changes_of_the_block_afterwards_change_nothing(fitted, planted):
+    X = planted[0][500:600].astype(float)
+    expected = updated(loaded(fitted), planted[0][500:700])
+    model = loaded(fitted).partial_fit(X)
+    X.data[:] = 7.0
+    assert_same_draws(expected, model.partial_fit(planted[0][600:700]))
+
+
+# ------------------------------------------------------------------------------------------------ what documents may be
+
+
+def test_new_words_get_topics(planted):
+    pandas = importorskip("pandas")
+    X = pandas.DataFrame(planted[0].toarray(), columns=[f"w{j}" for j in range(120)])
+    early = X.iloc[:500, :80]
+    model = BayesianLDA(**MODEL, new_features="extend").fit(early)
+    for start in range(500, 1000, 100):
+        model.partial_fit(X.iloc[start : start + 100])
+    assert model.components_.shape == (4, 120) and model.samples_["components"].shape[-1] == 120
+    share = model.components_[:, 80:].sum()
+    expected = BayesianLDA(**MODEL).fit(X.iloc[500:]).components_[:, 80:].sum()
+    assert 0.3 * expected < share < expected
+    np.testing.assert_allclose(model.samples_["components"].sum(axis=-1), 1.0, rtol=1e-4)
+    assert_counts_are_those_of_the_assignments(model)
+    forgetful = BayesianLDA(**MODEL, new_features="extend", keep_documents=False).fit(early).partial_fit(X.iloc[500:])
+    assert 0.3 * expected < forgetful.components_[:, 80:].sum() < expected
+
+
+@pytest.mark.parametrize("keep_documents", ["auto", False])
+def test_fractions_count_in_part(planted, keep_documents):
+    X = planted[0].astype(float)
+    model = BayesianLDA(**MODEL, keep_documents=keep_documents).fit(X[:300])
+    model.partial_fit(0.75 * X[300:500]).partial_fit(X[500:600])
+    total = X[:300].sum() + 0.75 * X[300:500].sum() + X[500:600].sum()
+    assert model._chains[0].record.counts[-1].mass.sum() == pytest.approx(total)
+    assert model.perplexity(planted[1]) < 1.03 * BayesianLDA(**MODEL).fit(X[:600]).perplexity(planted[1])
+
+
+@pytest.mark.parametrize("keep_documents", ["auto", False])
+def test_effects_of_metadata_come_nearer_to_the_truth(keep_documents):
+    data = make_dmr(1200, 100, 3, 2, 60, random_state=1)
+    params = {"n_components": 3, "n_iter": 300, "random_state": 0, "keep_documents": keep_documents}
+    model = DMRTopicModel(**params).fit(data.counts[:400], metadata=data.metadata[:400])
+    for start in range(400, 1200, 200):
+        part = slice(start, start + 200)
+        model.partial_fit(data.counts[part], metadata=data.metadata[part])
+    order = hellinger_distances(data.components, model.components_).argmin(axis=1)
+    assert np.abs(model.coef_[order] - data.coef).max() < 0.35
+    if keep_documents == "auto":
+        at_once = DMRTopicModel(**params).fit(data.counts, metadata=data.metadata)
+        other = hellinger_distances(data.components, at_once.components_).argmin(axis=1)
+        spread = at_once.samples_["coef"][0].std(axis=0)[other]
+        assert np.all(np.abs(model.coef_[order] - at_once.coef_[other]) < 5.0 * spread)
+        assert_counts_are_those_of_the_assignments(model)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_documents_keep_their_metadata_when_others_are_appended(make):
+    rng = np.random.default_rng(0)
+    X, given = rng.poisson(0.4, size=(90, 12)), rng.integers(3, size=(90, 2)).astype(float)
+    corpora = [
+        Corpus.from_counts(X[part]).with_described(make(given[part]))
+        for part in (slice(0, 30), slice(30, 60), slice(60, 90))
+    ]
+    kept = KeptCorpus(TokenCorpus(corpora[0], InMemoryShards, 2).documents)
+    for corpus in corpora[1:]:
+        before = documents_of(kept)
+        kept, is_new = kept.append(corpus)
+        after = documents_of(kept)
+        assert is_new.sum() == 30 and [each for each, new in zip(after, is_new, strict=True) if not new] == before
+        assert np.all(np.diff(kept.shard.group) >= 0)
+    assert sorted(after) == sorted(
+        (tuple(m), tuple(np.repeat(np.arange(12), x))) for m, x in zip(given, X, strict=True)
+    )
+
+
+def documents_of(kept):
+    """The metadata and the words of each document."""
+    shard, rows = kept.shard, kept.described
+    rows = rows.toarray() if sparse.issparse(rows) else rows
+    words = np.split(shard.words, shard.token_ptr[1:-1])
+    return [(tuple(row), tuple(np.sort(own).tolist())) for row, own in zip(rows.tolist(), words, strict=True)]
+
+
+def test_a_gamma_process_grows(planted):
+    X, test = planted
+    params = {"n_components": 12, "n_iter": 200, "random_state": 0}
+    model = updated(GammaProcessTopicModel(**params).fit(X[:500]), X[500:])
+    at_once = GammaProcessTopicModel(**params).fit(X)
+    assert model.perplexity(test) < 1.02 * at_once.perplexity(test)
+    assert_counts_are_those_of_the_assignments(model)
+    model.forget_documents().partial_fit(test)
+    assert np.all(np.isfinite(model.components_))
+
+
+def test_blocks_are_appended_one_by_one(fitted, planted):
+    X = planted[0]
+    blocks = CountBlocks([sparse.csr_array(X[500:700]), sparse.csr_array(X[700:800])])
+    model = loaded(fitted).partial_fit(blocks)
+    assert_same_draws(model, loaded(fitted).partial_fit(X[500:700]).partial_fit(X[700:800]))
+
+
+def test_a_fit_of_blocks_takes_in_others(planted):
+    X, test = planted
+    blocks = CountBlocks([sparse.csr_array(X[:300]), sparse.csr_array(X[300:500])])
+    model = BayesianLDA(**MODEL).fit(blocks)
+    before = model.perplexity(test)
+    updated(model, X[500:])
+    assert model.perplexity(test) < 1.005 * before
+    assert model.n_samples_seen_ == 1000 and model.samples_["components"].shape[1] == growth.TAKING_IN
+    np.testing.assert_array_equal(model.word_counts_, np.asarray(X.sum(axis=0)).ravel())
+
+
+# ---------------------------------------------------------------------------------------------------------- forgetting
+
+
+def test_forgotten_documents_are_nowhere_in_a_pickle_and_results_stay(planted):
+    X = planted[0][:200].copy().tolil()
+    X[17, 5] = 51_966  # two bytes that would be found
+    X = X.tocsr()
+    model = BayesianLDA(**{**MODEL, "n_iter": 20}).fit(X)
+    kept = pickle.dumps(model)
+    components, diagnostics = model.components_, model.diagnostics_
+    model.forget_documents()
+    small = pickle.dumps(model)
+    assert len(small) < len(kept) - 6 * X.sum() + 20_000
+    np.testing.assert_array_equal(model.components_, components)
+    np.testing.assert_array_equal(model.diagnostics_["mean"], diagnostics["mean"])
+    again = pickle.loads(small)
+    assert again._kept is None and all(chain.z is None and chain.data is None for chain in again._chains)
+    with pytest.raises(ValueError, match="the documents were dropped"):
+        again.resume(X)
+    assert again.partial_fit(planted[0][200:300]).components_.shape == components.shape
+
+
+@pytest.mark.parametrize("case", LDA, ids=lambda case: case.id)
+def test_every_sampler_forgets(planted, case):
+    X = planted[0][:60]
+    model = case.new(n_iter=12).fit(X)
+    components = model.components_
+    again = pickle.loads(pickle.dumps(model.forget_documents()))
+    np.testing.assert_array_equal(model.components_, components)
+    np.testing.assert_array_equal(again.components_, components)
+    for each in (model, again):
+        assert all(chain.data is None for chain in each._chains)
+        if case.streams:
+            assert np.all(np.isfinite(each.partial_fit(X[:30]).components_))
+
+
+def test_beyond_the_limit_draws_take_in_blocks_and_memory_stays(fitted, planted):
+    X, test = planted
+    model = loaded(fitted, keep_documents=int(X[:600].sum()))
+    model.partial_fit(X[500:550])
+    assert model._kept.n_docs == 550
+    before = model.perplexity(test)
+    updated(model, X[550:])
+    assert model._kept is None and model.n_samples_seen_ == 1000
+    assert model.perplexity(test) < 1.005 * before
+    first = model._chains[0].record.counts[0].mass.sum()
+    assert first == X.sum() - X[500:550].sum()  # This draw was made before these documents came.
+
+
+def test_draws_that_take_in_a_block_learn_its_words_and_leave_the_others(planted):
+    X = planted[0]
+    model = BayesianLDA(**MODEL, keep_documents=False).fit(X[:500])
+    block = np.zeros((50, 120))
+    block[:, 7] = 40.0
+    before = model.components_.copy()
+    model.partial_fit(block)
+    moved = model.components_ - before
+    assert moved[:, 7].max() > 0.05 and np.delete(moved, 7, axis=1).max() < 0.02
