@@ -20,7 +20,7 @@ from sk_sgmcmc import DMRTopicModel
 from sk_sgmcmc.datasets import load_sotu
 from sk_sgmcmc.inspection import PrevalenceDisplay
 
-data, N_TOPICS, N_ITER = load_sotu(), 20, 150
+data, N_TOPICS, N_ITER = load_sotu(), 20, 200
 some = np.isin(np.asarray(data.metadata["party"]), ["Democratic", "Republican"])
 counts, words = data.counts.tocsr()[some], data.feature_names
 metadata = {name: np.asarray(data.metadata[name])[some] for name in ("year", "party")}
