@@ -101,13 +101,13 @@ def test_the_window_holds_recent_draws_of_most_documents_and_never_fewer_than_tw
     assert growth.in_window([450] * 30, 500) == list(range(30))
 
 
-def test_small_blocks_wait_until_a_tenth_is_new(fitted, planted):
+def test_small_blocks_wait_until_there_are_enough(fitted, planted):
     X, model = planted[0], loaded(fitted)
     steps = []
     for start in range(500, 600, 10):
         model.partial_fit(X[start : start + 10])
         steps.append(model.n_iter_)
-    assert steps[:4] == [120] * 4 and 120 < steps[-1] < 120 + 25
+    assert steps[:2] == [120] * 2 and len(set(steps)) in (3, 4)  # two or three times in ten blocks
     assert model._kept.n_docs == 600 == model.n_samples_seen_
     assert_counts_are_those_of_the_assignments(model)
 

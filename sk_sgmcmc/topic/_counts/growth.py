@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...chains.chain import DrawPlan
+from ...chains.chain import MAX_AUTO_DRAWS, DrawPlan
 from ...chains.lengths import DefaultSweeps
 from .corpus import pieces
 from .record import Counts
@@ -34,15 +34,17 @@ class GrowthPlan(DrawPlan):
         Number of steps of the update.
     bytes_per_draw : int
         As for `DrawPlan`.
+    thin : int, default=1
+        Sweeps from one kept draw to the next.
     tempers : bool, default=True
         Whether the temperature is raised.
     """
 
     streams = True
 
-    def __init__(self, first_step, n_sweeps, bytes_per_draw, tempers=True):
+    def __init__(self, first_step, n_sweeps, bytes_per_draw, thin=1, tempers=True):
         super().__init__(max(2, n_sweeps), 0.5, 1, bytes_per_draw)
-        self.n_draws = self.most_draws(bytes_per_draw)
+        self.n_draws, self.thin = self.most_draws(bytes_per_draw), thin
         self.first_step, self.hottest = first_step, _HOTTEST if tempers else 1.0
         self.n_burn, self.n_iter = first_step + n_sweeps // 2, first_step + n_sweeps
 
@@ -63,6 +65,11 @@ def n_sweeps_due(pending, n_tokens):
     if not pending > 0 or pending < _DUE * (n_tokens - pending):
         return 0
     return int(np.ceil(SWEEPS.of(n_tokens) * pending / n_tokens))
+
+
+def thinning(n_tokens):
+    """Sweeps from one kept draw to the next, as in a default fit that keeps the second half of its sweeps."""
+    return max(1, SWEEPS.of(n_tokens) // (2 * MAX_AUTO_DRAWS))
 
 
 def pending_after(unmade, n_tokens):

@@ -40,7 +40,7 @@ from .._results.topics import merged, new_topics, refuse_merged
 from .checks import check_duplicate_topics, check_spread, check_unigram
 from .corpus import BlockCorpus, KeptCorpus, KeptShards, TokenCorpus, refuse_too_many_tokens
 from .dask_shards import checked_blocks
-from .growth import KEPT_TOKENS, GrowthPlan, n_sweeps_due, pending_after
+from .growth import KEPT_TOKENS, GrowthPlan, n_sweeps_due, pending_after, thinning
 from .plan import (
     ChainConfig,
     checked_sweeps,
@@ -533,7 +533,8 @@ class CountTopicModel(TopicsOfWords):
         if n_sweeps:
             self._pending = 0.0
         self._kept, data = kept, self._kept_data(kept)
-        plan = GrowthPlan(step, n_sweeps, self._bytes_per_draw(corpus), tempers=not is_known)
+        bytes_per_draw, thin = self._bytes_per_draw(corpus), thinning(kept.n_tokens)
+        plan = GrowthPlan(step, n_sweeps, bytes_per_draw, thin, tempers=not is_known)
         chains = [chain.append(data, is_new, word_prior, copy(plan)) for chain in self._chains]
         return self._run(chains, plan.n_iter)
 
