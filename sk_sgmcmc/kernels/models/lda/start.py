@@ -84,12 +84,14 @@ def soft_pass(
         isolated_buffer(K),
         isolated_buffer(K),
     )
+    if start < stop:
+        set_to(prior, alpha[group[order[start]]])
     for b in range(start, stop):
         d = order[b]
         lo, hi = token_ptr[d], token_ptr[d + 1]
         if lo == hi:
             continue
-        if b == start or alpha.shape[0] > 1:
+        if alpha.shape[0] > 1:
             set_to(prior, alpha[group[d]])
         n = 0
         length = 0.0
