@@ -382,7 +382,7 @@ def test_table_of_coefficients():
     assert list(table["feature"]) == ["intercept", *"abcde"] and set(table["class"]) == {"yes"}
     np.testing.assert_allclose(table["mean"][1:], model.coef_[0])
     draws = model._all_samples["coef"].reshape(-1, 5)  # of which samples_ shows a part
-    np.testing.assert_allclose(table["sd"][1:], draws.std(axis=0))
+    np.testing.assert_allclose(table["sd"][1:], draws.std(axis=0, ddof=1))
     ends = np.quantile(draws, [0.25, 0.75], axis=0, method="weibull")
     np.testing.assert_allclose(np.array([table["low"], table["high"]])[:, 1:], ends)
     np.testing.assert_allclose(table["p_positive"][1:], (draws > 0).mean(axis=0))
