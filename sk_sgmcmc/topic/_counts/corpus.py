@@ -251,9 +251,9 @@ class KeptCorpus:
         return zlib.crc32(self.shard.words, zlib.crc32(self.shard.token_ptr, zlib.crc32(self.shard.weights)))
 
     def append(self, corpus):
-        """The documents with those of a `Corpus`, and which of them are new, a bool array (n_docs,).
+        """Append a `Corpus`; returns the larger `KeptCorpus`, and which documents are new, (n_docs,).
 
-        Those that were there before keep their order. The vocabulary may grow.
+        Earlier documents keep their order. The vocabulary may grow.
         """
         ptr, words, weights = corpus.expand_tokens()
         before, weights = self.shard, summable(weights)

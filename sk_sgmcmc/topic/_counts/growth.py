@@ -9,10 +9,11 @@ from .record import Counts
 from .sweeps import GeneralSweeps, sweeps_of
 
 KEPT_TOKENS = 20_000_000  # Most tokens that ``keep_documents="auto"`` keeps.
-# Sweeps over all documents for each time that a whole corpus of new ones has come, by the number of tokens; as in a
-# fit. They are made when new documents have this share of the tokens before.
+# Sweeps of a fit with stored assignments, by the number of tokens; an update makes as many, times the share of new
+# tokens. On short documents, 90% intervals of effects of metadata covered the true effect 68% of the time after 200
+# sweeps and 89% after 2,000.
 SWEEPS = DefaultSweeps(work=2.5e8, most=2000, usual=200, fewest=100, large=5e6)
-_DUE = 0.05
+_DUE = 0.05  # An update sweeps over all documents once the new tokens are this share of those before.
 BLOCK_SWEEPS = 5  # Sweeps over a new block alone.
 _HOTTEST = 1.2  # Highest temperature of the first sweeps after documents were added.
 # Kept draws: those made with at least this share of the present documents, but at least this many.

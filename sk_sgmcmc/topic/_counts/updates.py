@@ -146,7 +146,7 @@ def refuse_other_pair(present, present_pair, sampler, pair):
     if present_pair != pair:
         raise ValueError(
             f"The chains of {present!r}, with which this estimator was fitted, cannot go on as a stream of "
-            f'{sampler!r}; fit with sampler="{sampler._name}" and the same parameters first, or set the sampler back.'
+            f"{sampler!r}; fit with this sampler and the same parameters first, or set the sampler back."
         )
 
 
