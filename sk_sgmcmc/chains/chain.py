@@ -12,6 +12,7 @@ import numpy as np
 # Bytes that the draws kept by ``thin="auto"`` or on a stream may take, over all chains.
 DRAW_MEMORY = 512 * 2**20
 MAX_AUTO_DRAWS = 100
+ENOUGH_DRAWS = 20  # Draws of a stream that suffice for intervals, without those of the fit before.
 
 
 class DrawPlan:
@@ -68,6 +69,10 @@ class DrawPlan:
         """Whether each of the draws kept after ``kept_steps`` is used in results: all are."""
         return np.ones(len(kept_steps), dtype=bool)
 
+    def uses_fit(self, kept_steps):
+        """Whether a stream still uses draws of the fit that it continues; False, since this plan is of no stream."""
+        return False
+
     def slots(self, start, stop):
         """Index of the draw that is kept after each of the steps start..stop-1 (counted from 0), or -1 for none."""
         after = np.arange(start + 1, stop + 1) - self.n_burn
@@ -78,7 +83,8 @@ class StreamPlan:
     """The steps of a chain on a stream after which a draw is kept.
 
     A draw is kept after every step at first. Each time the array is full, every second draw is dropped, and the
-    interval between later ones doubles.
+    interval between later ones doubles. Draws of a fit that the stream continues are used until the stream has
+    `ENOUGH_DRAWS` of its own.
 
     Parameters
     ----------
@@ -86,14 +92,16 @@ class StreamPlan:
         Fraction of the steps made so far, or number of steps, whose draws are not used in results.
     bytes_per_draw : int
         Size of a draw, summed over all chains.
+    first_step : int, default=0
+        Number of steps that the chain made in `fit`.
     """
 
     n_iter = np.inf  # the length of a stream is unknown
     n_burn = np.inf  # priors are fitted as long as a stream lasts
     streams = True
 
-    def __init__(self, burn_in, bytes_per_draw=0):
-        self.burn_in = burn_in
+    def __init__(self, burn_in, bytes_per_draw=0, first_step=0):
+        self.burn_in, self.first_step = burn_in, first_step
         self.n_draws = int(min(MAX_AUTO_DRAWS, max(2, DRAW_MEMORY // max(1, bytes_per_draw))))
         self.stride = 1
 
@@ -104,15 +112,26 @@ class StreamPlan:
     def staying(self, kept_steps):
         """Indices of the draws that stay if the array is full, which doubles the interval between later ones."""
         self.stride *= 2
-        return [i for i, step in enumerate(kept_steps) if self.wants(step)]
+        is_used = self.used(kept_steps)
+        return [
+            i for i, step in enumerate(kept_steps) if (is_used[i] if step <= self.first_step else self.wants(step))
+        ]
 
     def used(self, kept_steps):
-        """Whether each of the draws kept after ``kept_steps`` is used in results: draws after burn-in, and the last."""
+        """Whether each of the draws kept after ``kept_steps`` is used in results.
+
+        These are the draws after burn-in, and the last one. Draws of the fit are used as well until there are enough.
+        """
         kept_steps = np.asarray(kept_steps)
         n_burn = self.burn_in * kept_steps[-1] if self.burn_in < 1 else self.burn_in
-        used = kept_steps > n_burn
+        is_own = kept_steps > self.first_step
+        used = is_own & (kept_steps > n_burn)
         used[-1] = True
-        return used
+        return used if used.sum() >= ENOUGH_DRAWS else used | ~is_own
+
+    def uses_fit(self, kept_steps):
+        """Whether results use draws of the fit that the stream continues."""
+        return len(kept_steps) > 0 and kept_steps[0] <= self.first_step and bool(self.used(kept_steps)[0])
 
 
 TINY = 1e-300  # replaces a cell that underflows, so that no row sums to 0

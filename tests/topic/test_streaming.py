@@ -133,6 +133,32 @@ def test_partial_fit_goes_on_after_fit(case, planted):
     assert np.all(np.isfinite(fitted.components_))
 
 
+@pytest.mark.parametrize("sampler", [None, "scir"])
+def test_a_stream_uses_draws_of_the_fit_until_it_has_enough(planted, sampler):
+    X, test = planted
+    model = BayesianLDA(**PARAMS, sampler=sampler, n_iter=100, n_chains=2).fit(X[:500])
+    fitted, before = model.samples_["components"], model.perplexity(test)
+    model.set_params(sampler="scir", batch_size=20).partial_fit(X[500:520])
+    draws = model.samples_["components"]
+    assert draws.shape[1] == 21
+    assert np.all(np.isin(draws[0, :-1, 0, 0], fitted[0, :, 0, 0])) and draws[0, -1, 0, 0] not in fitted[0, :, 0, 0]
+    np.testing.assert_allclose(model.components_, draws[model.reference_chain_].mean(axis=0), atol=1e-6)
+    assert model.perplexity(test) < 1.01 * before
+    assert stream(model, X[520:880], 20).samples_["components"].shape[1] == 39  # 19 of its own
+    for n_own in (20, 21):
+        model.partial_fit(X[:20])
+        assert model.samples_["components"].shape[1] == n_own
+
+
+def test_a_stream_after_a_fit_keeps_its_draws_when_words_are_added():
+    X = np.random.default_rng(0).poisson(1.0, (60, 6))
+    frame = importorskip("pandas").DataFrame(X, columns=list("abcdef"))
+    model = BayesianLDA(**PARAMS, new_features="extend", n_iter=40).fit(frame[list("abcd")])
+    model.set_params(sampler="scir").partial_fit(frame)
+    assert model.samples_["components"].shape == (1, 21, 4, 6)
+    np.testing.assert_allclose(model.samples_["components"].sum(axis=-1), 1.0, rtol=1e-5)
+
+
 def test_a_stream_longer_than_the_buffer_keeps_evenly_spaced_late_draws(planted, monkeypatch):
     X = planted[0]
     monkeypatch.setattr(chain_module, "MAX_AUTO_DRAWS", 7)

@@ -47,6 +47,7 @@ class TopicChain(Chain):
     _unpickled = ("data", "_pool")
     _pool = None
     topics = mean = None
+    has_mean = False  # Whether all draws that results use are averaged in ``mean``.
 
     def __init__(self, seed, plan, sampler, word_prior, doc_prior, *, init="soft"):
         super().__init__(seed, plan)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ...chains.chain import ENOUGH_DRAWS
+from ...chains.convergence import evenly
 from ...chains.minibatches import every_row, whole
 from ...kernels.models.lda import assignments
 from ...kernels.samplers import simplex
@@ -454,8 +456,27 @@ class MinibatchChain(TopicChain):
         self.topics.sampler = sampler
         self.doc_prior.stream(prior_params)
         self._begin_mean(np.zeros(self.topics.theta.shape))
+        plan.first_step, fitted = self.step, self._fitted_draws(min(ENOUGH_DRAWS, plan.n_draws // 2))
         self.restart(plan)
+        for step, draw in fitted:
+            super().keep(draw)
+            self.kept_steps[-1] = step
         self.n_warm, self.scaled_for = 0, 0.0
+
+    def _fitted_draws(self, most):
+        """At most ``most`` of the kept draws, evenly spaced, with their steps; a list of tuples."""
+        found = []
+        for s in evenly(self.n_kept, most) if self.n_kept else ():
+            draw = {name: value[s] for name, value in self.kept.items()}
+            if "components" not in draw:  # A collapsed chain keeps counts, from which topics are drawn.
+                draw["components"] = self.record.draw(s, self.word_prior.value)
+            found.append((self.kept_steps[s], draw))
+        return found
+
+    @property
+    def has_mean(self):
+        """Whether all draws that results use are averaged in ``mean``."""
+        return self.mean is not None and not self.plan.uses_fit(self.kept_steps)
 
     def forget(self):
         """Drop documents and their assignments; the counts of stored assignments remain in the shapes."""
@@ -494,5 +515,7 @@ class MinibatchChain(TopicChain):
         share = self.topics.extend(new, self.rng).T.astype(np.float32)
         if self.mean is not None:
             self.mean.extend(n_words - n_old)
+        if self.record is not None:
+            self.record.extend(n_words, self.record.last)
         if "components" in self.kept:
             self.kept["components"] = with_new_words(self.kept["components"], self.n_kept, share)

@@ -421,10 +421,10 @@ class CountTopicModel(TopicsOfWords):
 
         With a minibatch sampler (``sampler="scir"`` and others, ``batch_size``, ``assignments="fresh"`` or
         ``total_samples``) a call makes one step per minibatch of X instead. Assignments are drawn from scratch, and
-        counts are scaled to ``total_samples``, or to the documents seen so far; draws from before the call no longer
-        count if it follows a `fit`. With ``init="soft"``, such a stream keeps its documents until they contain five
-        million tokens, and restarts from them each time they have grown by a quarter. At most 100 draws, evenly spaced
-        over all calls, are kept; ``burn_in`` is a share, or a number, of all steps so far.
+        counts are scaled to ``total_samples``, or to the documents seen so far. After a `fit`, results use 20 of its
+        draws until the stream has as many of its own. With ``init="soft"``, such a stream keeps its documents until
+        they contain five million tokens, and restarts from them each time they have grown by a quarter. At most 100
+        draws, evenly spaced over all calls, are kept; ``burn_in`` is a share, or a number, of all steps so far.
 
         A repeated block of at least 100 tokens, with the same rows in the same order, is recognised. Its documents are
         not counted again, but cause further sweeps over all documents, so several passes over the same blocks do not

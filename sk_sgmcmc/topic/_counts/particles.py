@@ -61,7 +61,7 @@ class ParticleTopicChain(Chain):
     )
     has_topics = True
     restart_due = None
-    record = mean = None  # The draws are the particles, so nothing is recorded or averaged over time.
+    record, has_mean = None, False  # The draws are the particles, so nothing is recorded or averaged over time.
 
     def __init__(self, seed, plan, sampler, word_prior, doc_prior, **kwargs):
         super().__init__(seed, plan)

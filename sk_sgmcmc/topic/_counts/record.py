@@ -248,7 +248,7 @@ def kept_draws(chains):
     if n_kept == 0 or None in records:
         samples = stacked_draws(chains)
         draws = samples.pop("components")
-        if any(chain.mean is None for chain in chains):
+        if not all(chain.has_mean for chain in chains):
             return samples, TopicDraws(draws)
         return samples, AveragedDraws(draws, [chain.mean_topics().T for chain in chains])
     samples = {name: np.stack([chain.kept[name][:n_kept] for chain in chains]) for name in chains[0].kept}
