@@ -355,9 +355,10 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
 
     def _predictive_draws(self, X, rng):
         """Name and draws of replicated rows, one for each row of X: ("x", (n_chains, n_kept, n_rows, n_features))."""
+        n_rows = len(self._checked_rows(X, reset=False))
         mean, precision = self._all_samples["mean"], self._all_samples["precision"]
         root = np.linalg.cholesky(precision)
-        z = rng.standard_normal((*mean.shape[:2], X.shape[0], mean.shape[2]))
+        z = rng.standard_normal((*mean.shape[:2], n_rows, mean.shape[2]))
         return "x", mean[:, :, None] + np.swapaxes(
             np.linalg.solve(np.swapaxes(root, -1, -2), np.swapaxes(z, -1, -2)), -1, -2
         )

@@ -71,6 +71,14 @@ class DrawsPredictMixin:
                 p = special.softmax(eta.reshape(len(eta), -1, len(self.classes_)), axis=-1)
             yield rows, p
 
+    def _log_probabilities(self, X):
+        """As `_probabilities`, but logarithms, which are finite where probabilities round to 0."""
+        for rows, eta in predictor_blocks(self, X, _CELLS):
+            if len(self.classes_) == 2:
+                yield rows, np.stack([special.log_expit(-eta), special.log_expit(eta)], axis=-1)
+            else:
+                yield rows, special.log_softmax(eta.reshape(len(eta), -1, len(self.classes_)), axis=-1)
+
     @lazy_for_dask(lambda self: len(self.classes_), draws=())
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """Probabilities of the classes, averaged over draws.
@@ -89,7 +97,7 @@ class DrawsPredictMixin:
 
     @lazy_for_dask(lambda self: len(self.classes_), draws=())
     def predict_log_proba(self, X: MatrixLike) -> FloatArray:
-        """Logarithms of `predict_proba`.
+        """Logarithms of `predict_proba`, which are finite also where probabilities round to 0.
 
         Parameters
         ----------
@@ -100,8 +108,8 @@ class DrawsPredictMixin:
         -------
         ndarray, lazy for a Dask array, of shape (n_samples, n_classes)
         """
-        with np.errstate(divide="ignore"):  # a probability of 0 has the logarithm -inf
-            return np.log(self.predict_proba(X))
+        logs = [special.logsumexp(each, axis=1) - np.log(each.shape[1]) for _, each in self._log_probabilities(X)]
+        return np.minimum(np.concatenate(logs), 0.0)
 
     @lazy_for_dask(lambda self: None if len(self.classes_) == 2 else len(self.classes_), draws=())
     def decision_function(self, X: MatrixLike) -> FloatArray:
@@ -119,10 +127,7 @@ class DrawsPredictMixin:
             classes, the logarithms of their probabilities.
         """
         logs = self.predict_log_proba(X)
-        if logs.shape[1] > 2:
-            return logs
-        with np.errstate(invalid="ignore"):
-            return logs[:, 1] - logs[:, 0]
+        return logs if logs.shape[1] > 2 else logs[:, 1] - logs[:, 0]
 
     @lazy_for_dask(dtype=lambda self: self.classes_.dtype, draws=())
     def predict(self, X: MatrixLike) -> AnyArray:
@@ -204,7 +209,7 @@ class DrawsPredictMixin:
                 f"y holds {unknown[:5].tolist()}, which are not among the classes {self.classes_.tolist()}."
             )
         label = np.searchsorted(self.classes_, y)
-        parts = [np.log(np.maximum(p[np.arange(len(p)), :, label[rows]], 1e-300)) for rows, p in self._probabilities(X)]
+        parts = [logs[np.arange(len(logs)), :, label[rows]] for rows, logs in self._log_probabilities(X)]
         return np.concatenate(parts).T.reshape(*self._all_samples["coef"].shape[:2], -1)
 
     def _predictive_draws(self, X, rng):

@@ -123,7 +123,8 @@ def test_predictive_draws_are_those_of_the_model(case, model, arviz):
         spread = drawn.values.reshape(-1, drawn.shape[-1]).std(axis=0)
         expected = np.sqrt(np.diag(np.linalg.inv(model.precision_)))
         np.testing.assert_allclose(spread, expected, rtol=0.5)
-    again = to_arviz(model, *given, random_state=1).posterior_predictive
+    lists = [array.tolist() for array in given]
+    again = to_arviz(model, *lists, random_state=1).posterior_predictive
     np.testing.assert_array_equal(again[name].values, drawn.values)
 
 

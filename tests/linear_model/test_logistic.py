@@ -349,13 +349,25 @@ def test_resume_refuses_other_rows_labels_and_weights():
     model.resume(X, y)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_log_probabilities_are_finite_where_probabilities_round_to_0(n_classes):
+    X, y = classes(n_classes)
+    model = BayesianLogisticRegression(random_state=0, n_iter=40).fit(X, y)
+    far = np.vstack([1e4 * X[:3], -1e4 * X[:3]])
+    assert model.predict_proba(far).min() == 0.0
+    logs, decision = model.predict_log_proba(far), model.decision_function(far)
+    assert np.all(np.isfinite(logs)) and np.all(np.isfinite(decision)) and logs.min() < -1e3
+    best = decision > 0 if n_classes == 2 else decision.argmax(axis=1)
+    np.testing.assert_array_equal(model.classes_[best.astype(int)], model.predict(far))
+
+
 def test_predictions_average_probabilities_over_draws():
     X, y = classes(3)
     model = BayesianLogisticRegression(random_state=0, n_chains=2, n_iter=400, thin=20).fit(X, y)
     eta = np.einsum("csrf,nf->csnr", model.samples_["coef"], X) + model.samples_["intercept"][:, :, None]
     p = np.exp(eta - np.logaddexp.reduce(eta, axis=-1, keepdims=True)).reshape(-1, len(X), 3)
     np.testing.assert_allclose(model.predict_proba(X), p.mean(axis=0), rtol=1e-9)
-    np.testing.assert_array_equal(model.predict_log_proba(X), np.log(model.predict_proba(X)))
+    np.testing.assert_allclose(model.predict_log_proba(X), np.log(model.predict_proba(X)), rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(model.classes_[model.decision_function(X).argmax(axis=1)], model.predict(X))
     two = BayesianLogisticRegression(random_state=0, n_iter=40).fit(X, y > 0)
     proba = two.predict_proba(X)
