@@ -113,9 +113,7 @@ class StreamPlan:
         """Indices of the draws that stay if the array is full, which doubles the interval between later ones."""
         self.stride *= 2
         is_used = self.used(kept_steps)
-        return [
-            i for i, step in enumerate(kept_steps) if (is_used[i] if step <= self.first_step else self.wants(step))
-        ]
+        return [i for i, step in enumerate(kept_steps) if (is_used[i] if step <= self.first_step else self.wants(step))]
 
     def used(self, kept_steps):
         """Whether each of the draws kept after ``kept_steps`` is used in results.
