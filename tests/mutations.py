@@ -311,8 +311,13 @@ CHAINS = [
             "thin = max(1, -(-n_left // self.most_draws(bytes_per_draw, max_draws)))",
             "thin = max(1, n_left // self.most_draws(bytes_per_draw, max_draws))",
         ),
-        ("StreamPlan.used", "used = kept_steps > n_burn", "used = kept_steps >= 0"),
+        ("StreamPlan.used", "used = is_own & (kept_steps > n_burn)", "used = is_own"),
         ("StreamPlan.used", "used[-1] = True", "pass"),
+    ),
+    *of(
+        "chains/chain.py",
+        "tests/topic/test_streaming.py -k has_enough",
+        ("StreamPlan.used", "used if used.sum() >= ENOUGH_DRAWS else used | ~is_own", "used | ~is_own"),
     ),
     *of(
         "chains/run.py",
@@ -715,6 +720,13 @@ TOPIC = [
         ),
     ),
     *of(
+        "topic/_counts/minibatch_chain.py",
+        "tests/topic/test_streaming.py -k 'has_enough or words_are_added'",
+        ("MinibatchChain._fitted_draws", "evenly(self.n_kept, most) if self.n_kept else ()", "()"),
+        ("MinibatchChain.has_mean", " and not self.plan.uses_fit(self.kept_steps)", ""),
+        ("MinibatchChain.extend_vocabulary", "self.record.extend(n_words, self.record.last)", "pass"),
+    ),
+    *of(
         "topic/_counts/chain.py",
         "tests/topic/test_parts.py",
         ("CollapsedChain._proceed", "collapsed.temperature == 1.0 and collapsed", "collapsed"),
@@ -766,7 +778,7 @@ TOPIC = [
         "topic/_counts/corpus.py",
         "tests/topic/test_blocks.py",
         ("sampled", "-shard.first_doc % n", "0"),
-        ("Change.of_whole", "np.min_scalar_type(-largest - 1)", "np.int8"),
+        ("Change.compacted", "np.min_scalar_type(-largest - 1)", "np.int8"),
     ),
     *of(
         "topic/_counts/start.py",

@@ -97,9 +97,7 @@ def test_counts_are_those_of_the_assignments():
 
 def test_changes_have_the_same_sum_in_any_order():
     rng = np.random.default_rng(0)
-    parts = [
-        Change.of_whole(rng.permutation(30)[:n], rng.integers(-300, 300, (n, 4)).astype(float)) for n in (5, 0, 30)
-    ]
+    parts = [Change(rng.permutation(30)[:n], rng.integers(-300, 300, (n, 4))).compacted() for n in (5, 0, 30)]
     total = np.zeros((30, 4), dtype=np.int32)
     for part in parts:
         part.add_to(total)

@@ -845,13 +845,12 @@ class Change:
     def __init__(self, rows, values):
         self.rows, self.values = rows, values
 
-    @classmethod
-    def of_whole(cls, rows, values, is_whole=True):
-        """A change whose values, if they are whole numbers, have the smallest integer type that contains them."""
-        if is_whole:
-            largest = int(max(values.max(initial=0), -values.min(initial=0)))
-            values = values.astype(np.min_scalar_type(-largest - 1))
-        return cls(rows, values)
+    def compacted(self):
+        """The same change; if its values are integers, they have the smallest type that contains them."""
+        if self.values.dtype.kind != "i":
+            return self
+        largest = int(max(self.values.max(initial=0), -self.values.min(initial=0)))
+        return Change(self.rows, self.values.astype(np.min_scalar_type(-largest - 1)))
 
     def add_to(self, counts):
         """Add to counts (n_words, >= n_topics) in place."""
@@ -875,7 +874,7 @@ class Change:
                 values += each.values
             else:
                 values[np.searchsorted(rows, each.rows)] += each.values
-        return cls.of_whole(rows, values, is_whole)
+        return cls(rows, values).compacted()
 
 
 def _are_all(rows, n_words):

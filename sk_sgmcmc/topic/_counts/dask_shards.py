@@ -58,7 +58,8 @@ def _parts(item, name, sizes, first_doc, first_token, inner, weighted):
 
 
 def _step(step, shard, z, seed):
-    return step(shard, z, seed)
+    done = step(shard, z, seed)
+    return done._replace(change=done.change.compacted())
 
 
 def _change_of(done):

@@ -318,4 +318,4 @@ class StartStep:
         rows, slot = shard.active()
         counts = np.zeros((rows.size, prior.shape[1]))
         assignments.count_assignments(slot[shard.words], shard.weights, z, counts)
-        return Done(z, Change.of_whole(rows, counts, not shard.weights.size))
+        return Done(z, Change(rows, counts if shard.weights.size else counts.astype(np.int32)))

@@ -411,7 +411,7 @@ class CollapsedStep:
         after, before = table[:, :n_topics], self.table[:, :n_topics]
         if rows.size < len(table):
             after, before = after[rows], before[rows]
-        return Done(z, Change.of_whole(rows, np.subtract(after, before, dtype=np.int32)))
+        return Done(z, Change(rows, np.subtract(after, before, dtype=np.int32)))
 
 
 class GivenTopicsStep:
@@ -443,8 +443,7 @@ class GivenTopicsStep:
             made_for, prior, group, np.uint64(rng.integers(2**63)), 1, 0, 1, z, counts,
             np.empty((0, shard.n_docs, n_topics)),
         )  # fmt: skip
-        change = Change.of_whole(rows, counts, not shard.weights.size)
-        return Done(z, change)
+        return Done(z, Change(rows, counts if shard.weights.size else counts.astype(np.int32)))
 
 
 # ------------------------------------------------------------------------------------------- by parts of the vocabulary
