@@ -1,4 +1,4 @@
-"""Draws from laws and special functions that kernels share."""
+"""Special functions and draws from distributions that kernels share."""
 
 from .._lazy import lazy_modules
 

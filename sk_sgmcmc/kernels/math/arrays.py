@@ -1,7 +1,7 @@
-"""Small matrices and copies by loops, which compile in a fraction of the time of NumPy's expressions.
+"""Copies and products of small matrices by loops, which compile much faster than NumPy expressions.
 
-An assignment of an array to a slice makes numba compile its message about shapes, seconds of work in each process, and
-`numpy.dot` checks layouts at run time to call BLAS, whose gain begins where matrices have hundreds of rows.
+If an array is assigned to a slice, numba compiles its message about shapes, which takes seconds in each process.
+`numpy.dot` checks layouts at run time and calls BLAS, which is faster only for matrices with hundreds of rows.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from .._jit import helper
 
 @helper
 def set_to(out, values):
-    """out[:] = values, of the same shape, in one to three dimensions; no part of either may lie in the other."""
+    """out[:] = values, of the same shape, in one to three dimensions; the two must not overlap in memory."""
     if out.ndim == 1:
         for i in range(out.shape[0]):
             out[i] = values[i]
@@ -53,7 +53,7 @@ def times_transposed(A, B):
 
 @helper
 def cholesky(A, L):
-    """Lower triangular root of a matrix; returns False where it is not positive definite."""
+    """Write the Cholesky factor of A into the lower triangle of L; returns False if A is not positive definite."""
     D = A.shape[0]
     for j in range(D):
         total = A[j, j]
@@ -72,7 +72,7 @@ def cholesky(A, L):
 
 @helper
 def solve_positive(L, B):
-    """B <- A^{-1} B, given the lower triangular root L of A."""
+    """B <- A^{-1} B, given the Cholesky factor L of A."""
     n = L.shape[0]
     for k in range(B.shape[1]):
         for i in range(n):

@@ -1,14 +1,14 @@
-"""Draws from von Mises-Fisher laws, and of their concentrations given directions."""
+"""Draws from von Mises-Fisher distributions, and of their concentrations given directions."""
 
 import math
 
 from .._jit import F1_IN, F8, RNG, helper, kernel
 from .special import log_vmf_normaliser
 
-_WIDTH = 1.0  # of the first interval of the slice sampler, in log kappa
+_WIDTH = 1.0  # width of the first interval of the slice sampler, in log kappa
 _FARTHEST = 100.0
-# A learnt kappa stays below the larger of these two, the second in units of the number of dimensions: equal rows would
-# drive it to infinity, and beyond this bound, sums of kappa and log c(kappa) lose their digits.
+# A learnt kappa stays below the larger of these two bounds; the second is multiplied by the number of dimensions.
+# Without a bound, equal rows would drive kappa to infinity. Above it, sums of kappa and log c(kappa) lose precision.
 MAX_KAPPA, _MAX_KAPPA_PER_DIM = 1e8, 1e3
 _MAX_SHRINKS = 200
 VON_MISES_FISHER, DIRICHLET = 0, 1
@@ -18,7 +18,8 @@ VON_MISES_FISHER, DIRICHLET = 0, 1
 def von_mises_fisher_draw(b, out, rng):
     """Write into ``out`` a draw of density proportional to exp(b'x) on the unit sphere.
 
-    The cosine with b by rejection from a Beta law, the rest uniform across (Wood 1994, algorithm VM*).
+    The cosine with b is drawn by rejection from a Beta distribution, and the direction orthogonal to b uniformly
+    (Wood 1994, algorithm VM*).
     """
     n = b.shape[0]
     kappa = 0.0
@@ -36,14 +37,14 @@ def von_mises_fisher_draw(b, out, rng):
     m = n - 1.0
     c = m / (2.0 * kappa + math.sqrt(4.0 * kappa * kappa + m * m))  # (1 - x0) / (1 + x0)
     x0 = (1.0 - c) / (1.0 + c)
-    # 1 - x0^2 without the loss of digits near x0 = 1.
+    # This form of 1 - x0^2 does not lose precision near x0 = 1.
     log_top = kappa * x0 + m * math.log(4.0 * c / ((1.0 + c) * (1.0 + c)))
     w = x0
     for _ in range(10_000):
         z = rng.beta(0.5 * m, 0.5 * m)
         below = 1.0 - (1.0 - c) * z
         w = (1.0 - (1.0 + c) * z) / below
-        # 1 - x0 w likewise.
+        # This is 1 - x0 w, likewise.
         slack = 2.0 * c / ((1.0 + c) * below)
         if kappa * w + m * math.log(slack) - log_top >= math.log(1.0 - rng.random()):
             break
@@ -82,15 +83,15 @@ def _log_density(log_value, numbers):
 
 @helper
 def redraw_concentration(value, numbers, rng):
-    """One slice-sampling update of a concentration, which leaves its conditional law invariant.
+    """One slice-sampling update of a concentration, which leaves its conditional distribution invariant.
 
-    Its logarithm has the prior N(a, s^2) and the likelihood
+    The logarithm of the concentration has the prior N(a, s^2). The log likelihood is one of
 
-    - n log c(kappa) + kappa t - m log c(|p + kappa q|), c the von Mises-Fisher normaliser: n directions whose cosines
-      with their means add up to t, and (where m > 0) a mean direction that is integrated out; the prior is truncated at
-      `MAX_KAPPA`, or 1000 times the number of dimensions where that is more;
-    - n [lgamma(K alpha) - K lgamma(alpha)] + alpha t: n draws of a symmetric Dirichlet law whose logarithms add up
-      to t.
+    - n log c(kappa) + kappa t - m log c(|p + kappa q|), c the von Mises-Fisher normaliser. It is that of n directions
+      whose cosines with their means sum to t and, if m > 0, of a mean direction that is integrated out. The prior is
+      truncated at `MAX_KAPPA` or at 1,000 times the number of dimensions, whichever is larger;
+    - n [lgamma(K alpha) - K lgamma(alpha)] + alpha t, for n draws of a symmetric Dirichlet distribution whose
+      logarithms sum to t.
 
     Parameters
     ----------
@@ -126,5 +127,5 @@ def redraw_concentration(value, numbers, rng):
 
 @kernel(F8(F8, F1_IN, RNG))
 def concentration_draw(value, numbers, rng):
-    """`redraw_concentration` for Python."""
+    """`redraw_concentration`, callable from Python."""
     return redraw_concentration(value, numbers, rng)

@@ -7,7 +7,7 @@ from .._jit import F1, F1_IN, F2_IN, F8, I1_IN, I8, OK, helper, kernel, read_onl
 from .random import GOLDEN, mix64, unit
 from .special import digamma, digamma_difference
 
-# No corpus distinguishes a prior this small or large from its neighbours.
+# Bounds of the parameters. Beyond them, the likelihood of any corpus is practically constant.
 _SMALLEST, _LARGEST = 1e-5, 1e3
 
 
@@ -16,8 +16,8 @@ def fixed_point(counts, lengths, alpha, prior_shape):
     """One step of Minka's fixed point for the Dirichlet parameter of multinomial counts.
 
     alpha_k <- alpha_k sum_d [digamma(alpha_k + n_dk) - digamma(alpha_k)] / sum_d [digamma(A + n_d) - digamma(A)], with
-    A the sum of alpha, under a Gamma(prior_shape + 1e-3, 1e-3) prior on each that keeps it finite (Minka 2000,
-    Estimating a Dirichlet distribution, equation 55).
+    A the sum of alpha (Minka 2000, Estimating a Dirichlet distribution, equation 55). A Gamma(prior_shape + 1e-3, 1e-3)
+    prior on each alpha_k keeps it finite.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def fixed_point(counts, lengths, alpha, prior_shape):
     lengths : (n_docs,), positive
     alpha : (n_topics,)
     prior_shape : float
-        Not below 1, so that topics without counts keep a positive parameter.
+        At least 1, so that topics without counts keep a positive parameter.
 
     Returns
     -------
@@ -48,9 +48,10 @@ def fixed_point(counts, lengths, alpha, prior_shape):
 
 @kernel(I8(I8, I8, I1_IN, F1_IN, read_only(types.uint16, 1), F1_IN, F1))
 def add_statistics(start, stop, token_ptr, weights, z, alpha, sums):
-    """Add documents start:stop, given by assignments, to the sums of the same fixed point.
+    """Add documents start:stop, given by their assignments, to the sums of `fixed_point`.
 
-    ``sums`` (n_topics + 1,): sum_d [digamma(alpha_k + n_dk) - digamma(alpha_k)], and last the sum for n_d and A.
+    ``sums`` (n_topics + 1,) contains sum_d [digamma(alpha_k + n_dk) - digamma(alpha_k)] for each topic, and last the
+    same sum for n_d and A.
     """
     n_topics = alpha.shape[0]
     weighted = weights.shape[0] > 0
@@ -86,20 +87,20 @@ def _positive_unit(x):
 
 @helper
 def _standard_gamma(shape, counter):
-    """Gamma(shape, 1) draw for shape >= 1 by Marsaglia and Tsang (2000), and the counter after it."""
+    """Gamma(shape, 1) draw for shape >= 1 (Marsaglia and Tsang 2000); returns it and the counter after it."""
     d = shape - 1.0 / 3.0
     c = 1.0 / np.sqrt(9.0 * d)
     while True:
         radius = np.sqrt(-2.0 * np.log(_positive_unit(mix64(counter + GOLDEN))))
         normal = radius * np.cos(2.0 * np.pi * unit(mix64(counter + np.uint64(2) * GOLDEN)))
-        counter += np.uint64(3) * GOLDEN  # the last number used, so that none serves twice
+        counter += np.uint64(3) * GOLDEN  # past the last number used, so that none is used twice
         v = 1.0 + c * normal
         if v <= 0.0:
             continue
         v = v * v * v
         u = _positive_unit(mix64(counter))
         square = normal * normal
-        # The first test implies the second, and spares most draws its two logarithms.
+        # The first test implies the second, and avoids its two logarithms for most draws.
         if u < 1.0 - 0.0331 * square * square or np.log(u) < 0.5 * square + d - d * v + d * np.log(v):
             return d * v, counter
 
@@ -108,7 +109,7 @@ def _standard_gamma(shape, counter):
 def dirichlet_row(shapes, counter, row):
     """Write cells proportional to a Dirichlet draw with positive parameters into ``row``; returns their sum.
 
-    A cell is Gamma(a), for a < 1 as Gamma(a + 1) U^(1 / a).
+    A cell is Gamma(a); if a < 1, it is drawn as Gamma(a + 1) U^(1 / a).
     """
     total, largest, where = 0.0, -np.inf, 0
     for w in range(row.size):
@@ -116,7 +117,7 @@ def dirichlet_row(shapes, counter, row):
         if shape < 1.0:
             counter += GOLDEN
             log_power = np.log(_positive_unit(mix64(counter))) / shape
-            if log_power < _LOG_TINY:  # below what a float64 holds, whatever the other factor
+            if log_power < _LOG_TINY:  # The product underflows in any case.
                 row[w] = 0.0
                 if log_power > largest:
                     largest, where = log_power, w
@@ -125,16 +126,16 @@ def dirichlet_row(shapes, counter, row):
         draw, counter = _standard_gamma(shape, counter)
         row[w] = draw * np.exp(log_power)
         total += row[w]
-    if total == 0.0:  # all parameters are tiny: the largest cell has all the mass
+    if total == 0.0:  # All parameters are tiny. The largest cell receives all the mass.
         row[where] = total = 1.0
     return total
 
 
 @kernel(I8(F2_IN, types.uint64, F4_2))
 def dirichlet_rows(shapes, seed, out):
-    """Write a Dirichlet draw with the parameters of each row of ``shapes``, positive, into the rows of ``out``.
+    """Write a Dirichlet draw for each row of ``shapes``, its positive parameters, into the same row of ``out``.
 
-    Each row has a stream of its own.
+    Each row has its own random stream.
     """
     row = np.empty(shapes.shape[1])
     for k in range(shapes.shape[0]):

@@ -1,10 +1,9 @@
-"""A draw from many weights at once, in vectors of 16.
+"""A draw from many weights, computed in vectors of 16.
 
-The weights stand in a table whose rows are padded to whole vectors. Their sums run down the columns of the table of
-16 columns into which a row is folded, one vector addition for 16 weights. A column is drawn first, by the sums of the
-columns, and then a weight within it. Loops with as little as that between two tokens are what the compiler does not
-find by itself, so they are written for it instruction by instruction. The operations are the same on all processors,
-wider or narrower vectors apart, and so are their results, bit for bit.
+The weights are in a table whose rows are padded to whole vectors. A row is treated as a matrix with 16 columns, whose
+running sums down the columns take one vector addition for 16 weights. First a column is drawn by the sums of the
+columns, and then a weight within it. The compiler does not produce such short loops by itself, so they are written
+instruction by instruction. Processors differ only in the width of their vectors, so results are the same bit for bit.
 """
 
 import numpy as np
@@ -16,14 +15,14 @@ from numba.extending import intrinsic
 from .._jit import helper
 
 LANES = 16
-GROUP = 8 * LANES  # places whose vectors are searched together
-_ONE_BITS = 127.0 * 2.0**23  # the bits of 1, as a whole number
+GROUP = 8 * LANES  # weights whose vectors are searched together
+_ONE_BITS = 127.0 * 2.0**23  # the bits of 1.0, as an integer
 _LINE = 512  # bits that are read from memory at once
 
 _FLOAT, _INT = ir.FloatType(), ir.IntType(32)
 _FLOATS, _INTS = ir.VectorType(_FLOAT, LANES), ir.VectorType(_INT, LANES)
 _ZEROS = ir.Constant(_FLOATS, [0.0] * LANES)
-# Where each lane of a running sum finds what is added to it, in four steps; 16 is nothing.
+# Lane that is added to each lane of a running sum, in four steps; 16 stands for zero.
 _SCAN = (
     (16, 0, 1, 2, 16, 4, 5, 6, 16, 8, 9, 10, 16, 12, 13, 14),
     (16, 16, 0, 1, 16, 16, 4, 5, 16, 16, 8, 9, 16, 16, 12, 13),
@@ -34,22 +33,23 @@ _SCAN = (
 
 @helper
 def shift_of(power):
-    """What `raised` and `weigh_heated` take beside the power: it leaves 1 where it is."""
+    """The argument ``shift`` of `raised` and `weigh_heated` for this power, for which 1 is mapped to 1."""
     return np.float32((1.0 - power) * _ONE_BITS)
 
 
 @helper
 def raised(x, power, shift):
-    """``x`` >= 0, float32, to a power below 1, about.
+    """Approximation of ``x``^``power`` for float32 ``x`` >= 0 and a power below 1.
 
-    The bits of a float, as a whole number, are about its logarithm: times ``power`` they are about those of the power.
+    The bits of a float, as an integer, are approximately a linear function of its logarithm. A linear map of the bits
+    therefore approximates a power.
     """
     bits = np.float32(np.float32(x).view(np.int32))
     return np.int32(bits * power + shift).view(np.float32)
 
 
 def padded(n):
-    """The least width of a row that holds ``n`` weights."""
+    """The smallest width of a row for ``n`` weights: a multiple of 16."""
     return -(-n // LANES) * LANES
 
 
@@ -67,14 +67,14 @@ def _vector(builder, array, i, kind):
 
 
 def _repeated(builder, x, kind):
-    """A vector of 16 times x."""
+    """A vector whose 16 entries are x."""
     undefined = ir.Constant(kind, ir.Undefined)
     first = builder.insert_element(undefined, x, ir.Constant(_INT, 0))
     return builder.shuffle_vector(first, undefined, ir.Constant(_INTS, [0] * LANES))
 
 
 def _loop(builder, first, last, step, *values):
-    """A loop that runs at least once: the counter, and values carried from round to round; `_again` ends it."""
+    """Begin a loop that runs at least once; returns its counter, its carried values, and a function that ends it."""
     before, body = builder.block, builder.append_basic_block()
     builder.branch(body)
     builder.position_at_end(body)
@@ -98,7 +98,7 @@ def _loop(builder, first, last, step, *values):
 
 @intrinsic
 def prefetch_row(context, table, row):
-    """Begin to read a row of a table that is needed soon."""
+    """Prefetch a row of a table that is needed soon."""
 
     def generate(target, builder, signature, args):
         table = _array(target, builder, signature, args, 0)
@@ -133,10 +133,10 @@ def _numbers(builder, counts, place, dtype):
 
 
 def _weighing(context, builder, signature, args, prior_at, first_output, power=lambda weights: weights):
-    """Code of `weigh` and its kin.
+    """Code of `weigh`, `weigh_heated` and `weigh_under`.
 
-    ``prior_at`` maps the place in a row to the vector that is added to the counts, ``first_output`` is the index of
-    the argument ``running``, and ``power`` changes a vector of weights.
+    ``prior_at`` maps the position in a row to the vector that is added to the counts. ``first_output`` is the index of
+    the argument ``running``. ``power`` transforms a vector of weights.
     """
     places = 0, 2, first_output, first_output + 1
     counts, factor, running, ends = (_array(context, builder, signature, args, i) for i in places)
@@ -162,15 +162,15 @@ def _weighing(context, builder, signature, args, prior_at, first_output, power=l
 
 @intrinsic
 def weigh(context, counts, row, factor, beta, left_out, running, ends):
-    """Sum of the weights factor (counts[row] + beta), number ``left_out`` not among them.
+    """Sum of the weights factor (counts[row] + beta) without the weight of index ``left_out``.
 
     Parameters
     ----------
     counts : (n_rows, width) int32, uint16 or float64, ``width`` a multiple of 16
     factor : (width,) float32, zero beyond the last weight
     beta : float32
-    running : (width,) float32 or longer, set to the sums down each column
-    ends : (16,) float32, set to the sums of the columns, and of all columns before
+    running : (width,) float32 or longer, set to the running sums down each column
+    ends : (16,) float32, set to the running sums of the sums of the columns
     """
 
     def generate(target, builder, signature, args):
@@ -182,9 +182,9 @@ def weigh(context, counts, row, factor, beta, left_out, running, ends):
 
 @intrinsic
 def weigh_heated(context, counts, row, factor, beta, left_out, running, ends, power, shift):
-    """The same as `weigh` with every weight `raised` to ``power``, whose ``shift`` is that of `shift_of`.
+    """`weigh` with every weight `raised` to ``power``; ``shift`` is ``shift_of(power)``.
 
-    Beyond the last weight, this makes 0 a number that is not 0, below 1e-25 for powers above 2/3.
+    Beyond the last weight, this turns 0 into a positive number, which is below 1e-25 for powers above 2/3.
     """
 
     def generate(target, builder, signature, args):
@@ -220,9 +220,9 @@ def weigh_under(context, counts, row, factor, prior, row_of_prior, left_out, run
 
 @intrinsic
 def pick(context, running, ends, width, target, u):
-    """A weight drawn by ``target`` uniform on [0, sum) and ``u`` on [0, 1), from what `weigh` left; its number.
+    """Index of a weight, drawn from the outputs of `weigh` with ``target`` uniform on [0, sum) and ``u`` on [0, 1).
 
-    The number is ``width`` or more if all weights are 0.
+    The index is at least ``width`` if all weights are 0.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def pick(context, running, ends, width, target, u):
         lane = builder.select(builder.icmp_signed("<", lane, number(LANES - 1)), lane, number(LANES - 1))
         last = builder.add(builder.sub(width, number(LANES)), lane)
         target = builder.fmul(u, builder.load(builder.gep(running.data, [last]), align=4))
-        # The last vector of each group tells whether the weight lies beyond it.
+        # The running sum in the last vector of each group shows whether the weight lies beyond the group.
         before, search, within = builder.block, builder.append_basic_block(), builder.append_basic_block()
         several = builder.icmp_signed(">", width, number(GROUP))
         builder.cbranch(several, search, within)
@@ -262,7 +262,7 @@ def pick(context, running, ends, width, target, u):
         first = builder.phi(width.type)
         first.add_incoming(lane, before)
         first.add_incoming(found, after)
-        # All at once: a loop would be slower.
+        # The comparisons are unrolled, because a loop would be slower.
         counted = [passed(builder.add(first, number(k))) for k in range(0, GROUP - LANES, LANES)]
         while len(counted) > 1:
             counted = [builder.add(*pair) for pair in zip(counted[::2], counted[1::2], strict=False)] + (

@@ -1,14 +1,14 @@
 """Random numbers: SplitMix64 streams, draws that are safe for extreme arguments, and rows of gamma draws.
 
 Cells of rare words have small shapes, and nearly all draws of topics are draws of such cells. Ahrens and Dieter's
-algorithm GS (1974) makes one for a shape a < 1 from two uniform numbers u and v. With b = 1 + a / e and p = b u, the
+algorithm GS (1974) draws a cell with shape a < 1 from two uniform numbers u and v. With b = 1 + a / e and p = b u, the
 proposal is
 
     x = p^(1/a),              accepted if v <= exp(-x),     for p <= 1,
     x = -log((b - p) / a),    accepted if v <= x^(a - 1),   for p > 1.
 
-The smaller a, the more often p <= 1 and x is close to 0, where v <= 1 - x decides without an exponential. These cells
-take no branch, so that the compiler draws several at a time. What they leave open is decided one by one.
+The smaller a is, the more often p <= 1 and x is close to 0, where v <= 1 - x accepts without an exponential. These
+cells need no branch, so the compiler vectorises them. The remaining cells are drawn one by one.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ _TO_UNIT = 2.0**-53
 
 @helper
 def mix64(x):
-    """SplitMix64's finaliser: scrambles a 64-bit counter."""
+    """SplitMix64's finaliser, which maps a counter to a 64-bit random word."""
     x = (x ^ (x >> np.uint64(30))) * _MIX_1
     x = (x ^ (x >> np.uint64(27))) * _MIX_2
     return x ^ (x >> np.uint64(31))
@@ -42,7 +42,7 @@ _ONE = np.uint64(0x3FF0000000000000)  # the bits of 1.0
 
 @helper(inline=True)
 def open_unit(x):
-    """A 64-bit word as a number in (0, 1), multiples of 2^-52 and a half, in vector instructions."""
+    """A 64-bit word as a number in (0, 1), of the form (i + 1/2) 2^-52, in vector instructions."""
     return as_float(np.int64((x >> np.uint64(12)) | _ONE)) - (1.0 - 2.0**-53)
 
 
@@ -55,24 +55,24 @@ if config.DISABLE_JIT:
     open_unit = _open_unit_of_python
 
 
-# The smallest value of a gamma state. Below it a float64 would become 0, and a row of zeros 0/0; the dynamics cannot
-# distinguish it from the exact draw, since a state this small never contributes to a Poisson mixture.
+# The smallest value of a gamma state. Smaller values would underflow to 0, and a row of zeros would give 0/0. The bound
+# does not change the dynamics, since a state this small never contributes to a Poisson mixture.
 TINY = 1e-300
 
-# Below this shape a gamma draw is made by Ahrens and Dieter's algorithm GS (1974), in logs.
+# Below this shape, gamma draws use Ahrens and Dieter's algorithm GS (1974), in logarithms.
 SMALL_SHAPE = 0.05
 _INVERSE_E = np.exp(-1.0)
 
 
 @helper
 def _log_of_small_gamma(shape, rng):
-    """Logarithm of a Gamma(shape, 1) draw for shape < 1; see `gamma_rows` for the algorithm."""
+    """Logarithm of a Gamma(shape, 1) draw for shape < 1, by the algorithm described at the top of this file."""
     b = 1.0 + shape * _INVERSE_E
     while True:
         p = b * (1.0 - rng.random())
         if p <= 1.0:
             log_x = np.log(p) / shape
-            # exp(-x) is 1 to all digits below this, and accepts whatever is drawn.
+            # Below this, exp(-x) rounds to 1, so the proposal is always accepted.
             if log_x < -40.0 or rng.random() < np.exp(-np.exp(log_x)):
                 return log_x
         else:
@@ -94,7 +94,7 @@ def log_gamma_draw(shape, rng):
 
 @helper
 def gamma_draw(shape, rng):
-    """Gamma(shape, 1) draw, never below `TINY`; right for any shape > 0."""
+    """Gamma(shape, 1) draw for any shape > 0, never below `TINY`."""
     if shape >= SMALL_SHAPE:
         return max(rng.standard_gamma(shape), TINY)
     return max(np.exp(_log_of_small_gamma(shape, rng)), TINY)
@@ -102,7 +102,7 @@ def gamma_draw(shape, rng):
 
 @helper
 def poisson_draw(mean, rng):
-    """Poisson draw as a float; above 1e12 its normal limit, whose error is below float64's rounding there."""
+    """Poisson draw as a float. Above a mean of 1e12 it is a normal draw, whose error is below float64's precision."""
     if mean <= 0.0:
         return 0.0
     if mean > 1e12:
@@ -112,7 +112,7 @@ def poisson_draw(mean, rng):
 
 @helper
 def dirichlet_draw(concentration, out, rng):
-    """Write a Dirichlet draw into ``out``, by way of logs, so that tiny concentrations leave one cell, not 0/0."""
+    """Write a Dirichlet draw into ``out``, computed in logarithms, so that tiny concentrations do not lead to 0/0."""
     largest = -np.inf
     for i in range(out.shape[0]):
         out[i] = log_gamma_draw(concentration[i], rng)
@@ -127,18 +127,18 @@ def dirichlet_draw(concentration, out, rng):
 
 _PER_CELL = np.uint64(3)  # uniform numbers: u, v, and one for the Poisson number
 _STEP = np.uint64((3 * int(GOLDEN)) % 2**64)
-_OPEN = -1.0  # in place of a draw that is not decided
+_OPEN = -1.0  # marks a cell that is not drawn yet
 
 
 @helper
 def start_counter(rng):
-    """Where the uniform numbers of a call begin."""
+    """The counter at which the uniform numbers of a call begin."""
     return mix64(np.uint64(rng.random() * 2.0**53))
 
 
 @helper
 def _propose(shape, counter, draw):
-    """The draws that need no second look; `_OPEN` in place of the others."""
+    """Write the draws that the vectorised test accepts, and `_OPEN` for the others."""
     for k in range(shape.shape[0]):
         at = counter + np.uint64(k) * _STEP
         u, v = open_unit(mix64(at)), open_unit(mix64(at + GOLDEN))
@@ -150,7 +150,7 @@ def _propose(shape, counter, draw):
 
 @helper
 def _mark_poisson(mean, rate, counter, draw):
-    """Set `_OPEN` where a Poisson number of mean rate * mean may be above 0: P(N > 0) is at most its mean."""
+    """Set `_OPEN` where a Poisson number with mean rate * mean may exceed 0, since P(N > 0) is at most the mean."""
     for k in range(mean.shape[0]):
         w = open_unit(mix64(counter + np.uint64(k) * _STEP + GOLDEN + GOLDEN))
         draw[k] = draw[k] if w > mean[k] * rate else _OPEN
@@ -158,7 +158,7 @@ def _mark_poisson(mean, rate, counter, draw):
 
 @helper
 def _poisson_by(w, mean, rng):
-    """Poisson number by inversion of the uniform w from above, whose mean is small; by ``rng`` if it is not."""
+    """Poisson number by inversion of the uniform w from the upper tail; from ``rng`` if the mean exceeds 1."""
     if w > mean:
         return 0.0
     if mean > 1.0:
@@ -174,7 +174,7 @@ def _poisson_by(w, mean, rng):
 
 @helper
 def _accepted(shape, at):
-    """The proposal for a cell of shape < 1 by the uniform numbers of the cell; `_OPEN` if it is rejected."""
+    """The proposal for a cell of shape < 1, from the uniform numbers of the cell; `_OPEN` if it is rejected."""
     u, v = open_unit(mix64(at)), open_unit(mix64(at + GOLDEN))
     b = 1.0 + shape * _INVERSE_E
     p = b * u
@@ -187,7 +187,7 @@ def _accepted(shape, at):
 
 @helper
 def mixed_gamma_row(shape, mean, rate, counter, draw, rng):
-    """Draw Gamma(shape + N) with N ~ Poisson(rate * mean), cell by cell of a row, into ``draw``.
+    """Draw Gamma(shape + N) with N ~ Poisson(rate * mean) for each cell of a row.
 
     Parameters
     ----------
@@ -196,9 +196,9 @@ def mixed_gamma_row(shape, mean, rate, counter, draw, rng):
     rate : float
         If 0, no Poisson number is drawn.
     counter : uint64
-        As from `start_counter`.
+        From `start_counter`, or from the previous row.
     draw : ndarray of shape (n,)
-        Set; far below any visible number a draw may be 1e-304 instead.
+        Set to the draws. Smaller draws may be replaced by 1e-304.
     rng : Generator
 
     Returns

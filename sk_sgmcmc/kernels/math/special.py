@@ -1,13 +1,13 @@
-"""Special functions that numba does not have: digamma and its kin, and Bessel functions with their ratios.
+"""Special functions that numba lacks: digamma, trigamma, and modified Bessel functions with their ratios.
 
-Everything is written for log[I_nu(x) / x^nu], which is finite for every x >= 0, with three expansions that overlap:
+Bessel functions are computed as log[I_nu(x) / x^nu], which is finite for every x >= 0, by three overlapping expansions:
 
 nu >= 20
-    The uniform (Debye) expansion, `N_DEBYE` terms; its error is of the order nu^-N_DEBYE.
+    The uniform (Debye) expansion with `N_DEBYE` terms; its error is of the order nu^-N_DEBYE.
 nu < 20, x >= max(60, nu^2)
     The expansion for large arguments.
 else
-    The power series, summed outward from its largest term, so that nothing over- or underflows.
+    The power series, summed outward from its largest term to avoid overflow and underflow.
 
 References
 ----------
@@ -23,7 +23,7 @@ import numpy as np
 
 from .._jit import F1, F1_IN, F8, I8, OK, helper, kernel
 
-MANY = 8.0  # whole numbers up to this are multiplied out, others go through lgamma
+MANY = 8.0  # Whole numbers up to this use a product, others lgamma.
 
 
 @helper
@@ -40,7 +40,7 @@ def digamma(x):
 
 @helper
 def digamma_difference(a, n):
-    """digamma(a + n) - digamma(a) without cancellation: a sum of 1/(a + i) for small whole n (exact for tiny a)."""
+    """digamma(a + n) - digamma(a); for small whole n a sum of 1/(a + i), which does not cancel even for tiny a."""
     if n < 20.0 and n == np.floor(n):
         total = 0.0
         for i in range(int(n)):
@@ -73,7 +73,7 @@ def trigamma(x):
 
 
 N_DEBYE = 13
-_MANY_TERMS = 1e6  # from this concentration on, the ratio comes from a separate formula
+_MANY_TERMS = 1e6  # concentration above which the ratio uses a separate formula
 _UNIFORM_FROM = 20.0
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -90,7 +90,7 @@ def _debye_polynomials(n):
             ):
                 following[to] = following.get(to, Fraction(0)) + value
         polynomials.append(following)
-    # u_k holds the powers k, k + 2, ..., 3k: row k omits the common factor p^k and is in powers of p^2.
+    # u_k has the powers k, k + 2, ..., 3k. Row k omits the common factor p^k and is in powers of p^2.
     table = np.zeros((n, n))
     for k, polynomial in enumerate(polynomials):
         for power, c in polynomial.items():
@@ -153,12 +153,14 @@ def log_vmf_normaliser(n_dims, kappa):
 
 @helper
 def bessel_ratio(n_dims, kappa):
-    """A_V(kappa) = I_{V/2}(kappa) / I_{V/2-1}(kappa), the mean length of the von Mises-Fisher law.
+    """A_V(kappa) = I_{V/2}(kappa) / I_{V/2-1}(kappa), the mean length of a von Mises-Fisher distribution.
 
-    The continued fraction 1 / (2(nu+1)/x + 1 / (2(nu+2)/x + ...)), evaluated backwards: it starts after enough terms
-    for the error of its start, itself small by Amos' bounds, to die out. When these become many, A hardly changes with
-    kappa: then its equation A' = 1 - A^2 - 2 t A, t = (V-1) / (2 kappa), is solved with A' replaced by the slope of its
-    solution for A' = 0, which leaves a relative error of the order 1 / kappa^2 for every V.
+    The continued fraction 1 / (2(nu+1)/x + 1 / (2(nu+2)/x + ...)) is evaluated backwards. Its start is accurate by
+    Amos' bounds, and after enough terms the remaining error vanishes.
+
+    For large kappa, this would take many terms, but A hardly changes with kappa. Then A' = 1 - A^2 - 2 t A with
+    t = (V-1) / (2 kappa) is solved, where A' is replaced by the slope of the solution for A' = 0. The relative error is
+    of the order 1 / kappa^2 for every V.
     """
     if kappa <= 0.0:
         return 0.0
@@ -178,7 +180,7 @@ def bessel_ratio(n_dims, kappa):
 
 @kernel(I8(F8, F1_IN, F1))
 def von_mises_fisher_normalisers(n_dims, kappa, log_normaliser):
-    """Write log c_V for each kappa."""
+    """Write log c_V(kappa) for each kappa."""
     for i in range(kappa.shape[0]):
         log_normaliser[i] = log_vmf_normaliser(n_dims, kappa[i])
     return OK
@@ -186,7 +188,7 @@ def von_mises_fisher_normalisers(n_dims, kappa, log_normaliser):
 
 @kernel(I8(F8, F1_IN, F1, F1, F1))
 def von_mises_fisher_table(n_dims, kappa, log_bessel, log_normaliser, ratio):
-    """For each kappa: log I_{V/2-1}, log c_V and A_V."""
+    """Write log I_{V/2-1}, log c_V and A_V for each kappa."""
     nu = 0.5 * n_dims - 1.0
     for i in range(kappa.shape[0]):
         power = nu * math.log(kappa[i]) if nu > 0.0 else 0.0

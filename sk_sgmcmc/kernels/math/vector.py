@@ -1,4 +1,4 @@
-"""Arithmetic that the compiler can turn into vector instructions, unlike calls of libm."""
+"""Functions that the compiler can vectorise, unlike calls of libm."""
 
 import math
 
@@ -8,17 +8,17 @@ from numba.extending import intrinsic
 from .._jit import helper
 
 _LOG2_E = 1.4426950408889634
-# log 2 in two parts: whole multiples of the first are exact.
+# log 2 as the sum of two numbers; whole multiples of the first are exact.
 _LOG2_HIGH, _LOG2_LOW = 0.6931471803691238, 1.9082149292705877e-10
-# Adding 1.5 * 2^52 rounds to a whole number and leaves it in the lowest bits.
+# Adding 1.5 * 2^52 rounds to a whole number, which is then in the lowest bits.
 _ROUND = 6755399441055744.0
 _ROUND_BITS = 0x4338000000000000  # its bits
-_SQRT_HALF_BITS = 0x3FE6A09E667F3BCD  # those of sqrt(1/2)
+_SQRT_HALF_BITS = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
 
 
 @intrinsic
 def as_float(context, x):
-    """The float64 that has the bits of an int64."""
+    """The float64 with the bits of an int64."""
 
     def generate(target, builder, signature, args):
         return builder.bitcast(args[0], target.get_value_type(types.float64))
@@ -28,7 +28,7 @@ def as_float(context, x):
 
 @intrinsic
 def as_int(context, x):
-    """The int64 that has the bits of a float64."""
+    """The int64 with the bits of a float64."""
 
     def generate(target, builder, signature, args):
         return builder.bitcast(args[0], target.get_value_type(types.int64))
@@ -37,12 +37,12 @@ def as_int(context, x):
 
 
 def _exp_of_python(x):
-    """The same in Python, since intrinsics need the compiler."""
+    """`exp_not_positive` in Python, since intrinsics need the compiler."""
     return math.exp(-700.0 if x < -700.0 else x)
 
 
 def _log_of_python(x):
-    """The same in Python."""
+    """`log_normal` in Python."""
     return math.log(x)
 
 
@@ -50,7 +50,7 @@ def _log_of_python(x):
 def exp_not_positive(x):
     """exp(x) for x <= 0, relative error below 1e-14; e^-700 below x = -700, NaN for NaN.
 
-    x = k log 2 + r with |r| <= log(2) / 2, Taylor's series to the eleventh order for e^r, and k added to the exponent.
+    With x = k log 2 + r and |r| <= log(2) / 2, e^r is a Taylor polynomial of order 11, and k is added to the exponent.
     """
     x = -700.0 if x < -700.0 else x
     shifted = x * _LOG2_E + _ROUND
@@ -75,10 +75,10 @@ def exp_not_positive(x):
 def log_normal(x):
     """log(x) for positive x that are neither denormal nor infinite, relative error below 1e-14.
 
-    x = 2^k m with m within [sqrt(1/2), sqrt(2)), and log m = 2 artanh(s) by its series in s = (m - 1) / (m + 1).
+    With x = 2^k m and m in [sqrt(1/2), sqrt(2)), log m = 2 artanh(s) is a series in s = (m - 1) / (m + 1).
     """
     bits = as_int(x)
-    # Subtracting the bits of sqrt(1/2) rounds the exponent to that of a mantissa from there on.
+    # Subtracting the bits of sqrt(1/2) gives the exponent for which m is at least sqrt(1/2).
     k = (bits - _SQRT_HALF_BITS) >> 52
     m = as_float(bits - (k << 52))
     s = (m - 1.0) / (m + 1.0)
@@ -94,7 +94,7 @@ def log_normal(x):
     p = p * z + 2.0 / 5.0
     p = p * z + 2.0 / 3.0
     p = p * z + 2.0
-    # The same trick as in rounding, backwards: a small whole number becomes a float without a conversion.
+    # The reverse of the rounding above turns a small whole number into a float without a conversion.
     exponent = as_float(k + _ROUND_BITS) - _ROUND
     return exponent * _LOG2_HIGH + (exponent * _LOG2_LOW + s * p)
 
