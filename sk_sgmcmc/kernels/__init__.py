@@ -1,8 +1,8 @@
-"""Compiled arithmetic: arrays in, arrays out.
+"""Compiled functions of arrays.
 
-Nothing here depends on an estimator or a sampler class, and this is the only package that imports numba. The rest of
-the library imports its modules as usual, at the top of a file; they are loaded at first use, see `_lazy`, so ``import
-sk_sgmcmc`` compiles nothing and does not load numba.
+Nothing here depends on an estimator or a sampler class, and only this package imports numba. Other packages import
+these modules as usual, at the top of a file. The modules are loaded at first use (see `_lazy`), so ``import sk_sgmcmc``
+compiles nothing and does not load numba.
 """
 
 from ._lazy import lazy_modules

@@ -1,8 +1,8 @@
-"""Exceptions of users' functions that compiled code calls.
+"""Exceptions raised by users' functions within compiled code.
 
-Kernels never raise, and an exception that crosses the boundary between two of them would be lost. The kernel of a
+Kernels never raise, and an exception that crosses the boundary between two kernels would be lost. The kernel of a
 user's function therefore catches it, returns a log density that is not finite, and reports the exception to the
-`Failures` that the calling thread has opened by `recorded_in`.
+`Failures` of the calling thread (see `recorded_in`).
 """
 
 import threading
@@ -17,13 +17,13 @@ class Failures:
     Attributes
     ----------
     n : int
-        Calls that raised.
+        Number of calls that raised.
     first : str
         Type and message of the first exception.
     error : Exception or None
-        The first exception; not part of a pickle, since it may hold anything.
+        The first exception; not part of a pickle, since it may refer to any object.
     fatal : BaseException or None
-        One that is no property of the point, such as `KeyboardInterrupt` or `MemoryError`.
+        An exception that does not depend on the point, such as `KeyboardInterrupt` or `MemoryError`.
     """
 
     def __init__(self):
@@ -39,7 +39,7 @@ class Failures:
         self.n += 1
 
     def raise_fatal(self):
-        """Raise what does not count as a rejection, if there was any."""
+        """Raise the fatal exception, which does not count as a rejection, if there was one."""
         if self.fatal is not None:
             fatal, self.fatal = self.fatal, None
             raise fatal
@@ -50,7 +50,7 @@ class Failures:
 
 @contextmanager
 def recorded_in(failures):
-    """Let failures of users' functions that this thread calls be counted there."""
+    """Count exceptions of the users' functions that this thread calls in ``failures``."""
     before, _thread.current = current(), failures
     try:
         yield failures
@@ -59,21 +59,21 @@ def recorded_in(failures):
 
 
 def current():
-    """The `Failures` that this thread counts in, or None."""
+    """The `Failures` in which this thread counts exceptions, or None."""
     return getattr(_thread, "current", None)
 
 
-_explanations = []  # functions of (theta, rows, params, scale) that call a jitted function again, to see what it raises
+_explanations = []  # functions of (theta, rows, params, scale) that repeat a call of a jitted function and let it raise
 
 
 def explained_by(function):
-    """The key by which `report` finds a function of (theta, rows, params, scale) that raises as the jitted one does."""
+    """Register a function of (theta, rows, params, scale) that raises like the jitted one; returns its key."""
     _explanations.append(function)
     return len(_explanations) - 1
 
 
 def report(key, theta, rows, params, scale):
-    """Count an exception of the jitted function of a key at a point; compiled code does not know which it was."""
+    """Count an exception of a jitted function at a point; the call is repeated in Python to identify the exception."""
     failures = current()
     if failures is None:
         return

@@ -42,7 +42,7 @@ BOOL = types.boolean
 
 
 def read_only(dtype, ndim, layout="C"):
-    """Array type that accepts writable and read-only arrays alike (joblib passes read-only memory maps)."""
+    """Array type that accepts both writable and read-only arrays (joblib passes read-only memory maps)."""
     return types.Array(dtype, ndim, layout, readonly=True)
 
 
@@ -59,14 +59,16 @@ I1_IN = read_only(I8, 1)
 # One signature for every sampler's transition kernels, see ``doc/developer/kernels.rst``:
 # (theta, aux, scalars, signal, extra, hyper, rows, rng) -> status
 TRANSITION = I8(F2, F3, F1, F2_IN, F1_IN, F1_IN, I1_IN, RNG)
-# A geometry's functions for a Metropolis trajectory: move along the flow of the kinetic energy for a time, and project
-# a momentum onto the tangent space. (theta, momentum, space, time) and (theta, momentum, space) -> status; ``space`` is
-# the inverse mass on flat space, and the table of blocks on a product of manifolds.
+# A geometry's functions for a Metropolis trajectory. `FLOW` moves along the flow of the kinetic energy for a time:
+# (theta, momentum, space, time) -> status. `PROJECT` projects a momentum onto the tangent space:
+# (theta, momentum, space) -> status. ``space`` is the inverse mass on flat space, and the table of blocks on a product
+# of manifolds.
 FLOW = I8(F2, F2, F2_IN, F8)
 PROJECT = I8(F2, F2, F2_IN)
 
 _lock = threading.RLock()
-_troubles, _warned = {}, set()  # with numba's cache on disk, by kind: messages, and kinds already warned of
+# Messages about problems with numba's cache on disk, by kind, and the kinds of messages that were already issued.
+_troubles, _warned = {}, set()
 
 
 @cache
@@ -79,11 +81,12 @@ def _digest_of(folder):
 
 
 class _CacheFiles:
-    """The files of one compiled function: an index and its machine code for each signature.
+    """The cache files of one compiled function: an index, and machine code for each signature.
 
-    They are named by all that the code depends on. numba names them by the function and compares the time and size of
-    its file, which does not do: helpers of other files are part of the code; and since the index is written before the
-    code, a second process could take the code of another signature, text or version of numba in between.
+    Their names depend on everything that determines the code. numba names them by the function, and compares the time
+    and size of its source file. This is not enough, because the code includes helpers from other files. Besides, numba
+    writes the index before the code, so a second process could meanwhile load code of another signature, source text or
+    numba version.
     """
 
     def __init__(self, folder, name, stamp):
@@ -103,15 +106,15 @@ class _CacheFiles:
         self._of(key).save(key, data)
 
     def flush(self):
-        """Empty the index read last, so that its files are written anew."""
+        """Empty the index read last, so that its files are written again."""
         self._latest.flush()
 
 
 class _GuardedCache(FunctionCache):
-    """numba's cache of a function on disk; unreadable files are compiled again, unwritable ones are not kept.
+    """numba's cache of a function on disk, which treats unreadable files as missing and ignores failed writes.
 
-    No warnings are given here: numba calls this in the middle of compiling, where a warning turned into an error would
-    leave things half done. `_warn_of_troubles` gives them afterwards.
+    No warnings are issued here, because numba calls these methods during compilation, which a warning turned into an
+    error would interrupt. `_warn_of_troubles` issues them afterwards.
     """
 
     def __init__(self, function):
@@ -125,7 +128,7 @@ class _GuardedCache(FunctionCache):
             if found is None:
                 _say_that_it_compiles()
             return found
-        except Exception as error:  # a damaged pickle may raise anything
+        except Exception as error:  # A damaged pickle may raise any exception.
             try:
                 self.flush()
             except OSError:
@@ -149,11 +152,11 @@ class _GuardedCache(FunctionCache):
 
 
 def _say_that_it_compiles():
-    """A line for who sits at a terminal or a notebook and waits, once per process."""
+    """Tell interactive users once per process that kernels are being compiled."""
     if "compiling" in _warned:
         return
     _warned.add("compiling")
-    with contextlib.suppress(Exception):  # whatever a stream may lack: the line is worth no fit
+    with contextlib.suppress(Exception):  # Never let a failed progress line abort a fit.
         if sys.stderr.isatty() or "ipykernel" in sys.modules:
             sys.stderr.write(
                 "\rsk_sgmcmc is compiling, once on each machine; python -m sk_sgmcmc.warm_up does it ahead of time.\n"
@@ -166,21 +169,21 @@ def _text(error):
 
 
 def _warn_of_troubles():
-    """Warn once per process of each kind of trouble with the cache."""
+    """Warn once per process about each kind of problem with the cache."""
     for kind, message in list(_troubles.items()):
         if kind not in _warned:
-            _warned.add(kind)  # first: the warning may be an error, and the next call must continue
+            _warned.add(kind)  # Before the warning, which may be an error, so that the next call continues.
             warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 def _njit(function, **options):
-    """`numba.njit` with a disk cache, or without one if there is no writable place."""
-    options["error_model"] = "numpy"  # a division by zero gives inf, as in NumPy; kernels never raise
+    """`numba.njit` with a disk cache, or without one if no location is writable."""
+    options["error_model"] = "numpy"  # Division by zero gives inf, because kernels never raise.
     dispatcher = numba.njit(nogil=True, pipeline_class=OwnNames, **options)(function)
     if dispatcher is function:  # NUMBA_DISABLE_JIT=1
         return function
     try:
-        dispatcher._cache = _GuardedCache(function)  # as with ``cache=True``, which uses numba's own class
+        dispatcher._cache = _GuardedCache(function)  # ``cache=True`` would set numba's own class.
     except RuntimeError as error:
         if "cannot cache function" not in str(error):
             raise
@@ -192,7 +195,7 @@ def _njit(function, **options):
 
 
 def _interpreted(function):
-    """A function for NUMBA_DISABLE_JIT=1, without NumPy's warnings of 1/0, which compiled code does not give either."""
+    """A function for NUMBA_DISABLE_JIT=1, without NumPy's warnings of 1/0, which compiled code does not issue."""
 
     @wraps(function)
     def quiet(*args):
@@ -215,7 +218,7 @@ def helper(function=None, *, fast_sums=False, inline=False):
 
 
 class _Library:
-    """The machine code of a kernel, which looks up each address by name only once."""
+    """The machine code of a kernel, with each address looked up by name only once."""
 
     def __init__(self, library):
         self._library, self._addresses = library, {}
@@ -230,16 +233,16 @@ class _Library:
 
 
 def _remember_addresses(dispatcher):
-    """Let numba find a kernel that is an argument of a loop at once.
+    """Cache what numba looks up when a kernel is an argument of a loop.
 
-    It would check the signature and look up two addresses by name at each call of the loop, 100 microseconds for each
-    kernel: more than a step of a small model takes.
+    By itself, numba checks the signature and looks up two addresses by name at each call of the loop. This takes 100
+    microseconds for each kernel, more than a step of a small model.
     """
     search, found = dispatcher.get_compile_result, []
 
     def get_compile_result(signature):
         for known, result in found:
-            if known is signature:  # numba keeps one object for each loop
+            if known is signature:  # numba uses one signature object for each loop.
                 return result
         result = search(signature)
         result = result._replace(library=_Library(result.library))
@@ -271,9 +274,9 @@ class Kernel:
 
     @property
     def compiled(self):
-        """The compiled dispatcher, as runners take it."""
+        """The compiled dispatcher, which runners take as an argument."""
         if self._dispatcher is None:
-            # Two threads that compile the same dispatcher at once break each other (numba keeps no lock here).
+            # numba does not lock this, and fails if two threads compile the same dispatcher at the same time.
             with _lock:
                 if self._dispatcher is None:
                     dispatcher = self._jitted()
@@ -294,7 +297,7 @@ class Kernel:
         return self.compiled(*args)
 
     def __reduce__(self):
-        # A pickle holds the kernel's name and nothing compiled.
+        # A pickle contains only the kernel's name, no compiled code.
         return _find_kernel, (self.__module__, self.__name__)
 
     def __repr__(self):
@@ -310,7 +313,7 @@ def _find_kernel(module, name):
 def kernel(signature, *, fast_sums=False, name=None):
     """Compile a function for one signature, at its first use; see `Kernel`.
 
-    ``name`` is that of the kernel in its module, if another than the function's.
+    ``name`` is the kernel's name in its module; None: the function's name.
     """
 
     def decorate(function):

@@ -1,10 +1,11 @@
-"""Kernel modules that are loaded, and their functions compiled, at first use.
+"""Kernel modules that are imported, and their functions compiled, at first use.
 
-numba takes a good part of a second to import. So the packages of kernels provide their modules as `LazyModule`, and a
-plain import at the top of a file, such as ``from ..kernels.samplers import simplex``, costs nothing: readers and tools
-see where a function comes from, and the first ``simplex.scir_step`` loads the module. Import modules this way, never
-functions: ``from ..kernels.samplers.simplex import scir_step`` loads at once. Within this package, where numba is
-loaded anyway, functions are imported as usual.
+Importing numba takes a good part of a second. The packages of kernels therefore provide their modules as `LazyModule`.
+A plain import at the top of a file, such as ``from ..kernels.samplers import simplex``, costs nothing, and shows where
+a function comes from. The first access to an attribute, such as ``simplex.scir_step``, imports the module.
+
+Import modules this way, never functions: ``from ..kernels.samplers.simplex import scir_step`` imports the module at
+once. Within this package, numba is loaded anyway, so functions are imported as usual.
 """
 
 import importlib
@@ -13,11 +14,11 @@ from types import ModuleType
 
 
 class LazyModule(ModuleType):
-    """Stands for a module until one of its attributes is needed."""
+    """A module that is imported when one of its attributes is first needed."""
 
     def __getattr__(self, name):
         value = getattr(importlib.import_module(self.__name__), name)
-        self.__dict__[name] = value  # found there from now on: a step looks up a dozen kernels
+        self.__dict__[name] = value  # stored, because a step looks up a dozen kernels
         return value
 
 

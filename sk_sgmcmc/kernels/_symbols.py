@@ -1,14 +1,12 @@
 """Names of compiled functions that cannot be mistaken for each other.
 
 numba names the machine code of a function by its module, its qualified name, its types, and a number that each process
-counts from 1. The files of its cache hold such names, and those of all functions that a kernel calls. So files written
-by two processes may give the same name to different code, and a third process, which loads both, calls whichever it
-has loaded first: two variants that a factory makes are taken for each other, in silence; and since the code of one and
-the same function is optimised anew within each of its callers, the last bits of a draw depend on what else the process
-has loaded before.
+counts from 1. Its cache files contain these names, for a kernel and for all functions that the kernel calls. Files
+written by two processes may therefore use the same name for different code. A third process that loads both calls
+whichever it loaded first. It may then silently confuse two variants made by a factory. Besides, a function is optimised
+again within each of its callers, so the last bits of a draw would depend on what the process loaded before.
 
-Here each compilation draws a name of its own, and the functions that a kernel calls are its own, which nothing outside
-its machine code can see.
+Here each compilation uses a new unique name, and a kernel contains private copies of the functions that it calls.
 """
 
 import uuid
@@ -17,24 +15,25 @@ from llvmlite.binding import Linkage
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
-# How names of compiled functions begin. Those of numba's runtime stay as they are: its passes know them by name.
+# Prefixes of the names of compiled functions. numba's passes know its runtime functions by name, so these are kept.
 _MANGLED = ("_ZN", "cfunc._ZN")
 
 
 class _Library(JITCodeLibrary):
-    """Machine code in which nothing but the compiled function itself can be found by name."""
+    """Machine code in which only the compiled function itself can be found by name."""
 
     def _finalize_final_module(self):
-        # What callers take in and optimise with their own code. numba makes it of the final module: here too late.
+        # Callers optimise this copy together with their own code. numba would copy the final module, in which the
+        # functions are private.
         self._shared_module = self._final_module.clone()
         for function in _defined(self._shared_module):
             if function.linkage == Linkage.external:
                 function.linkage = "linkonce_odr"
             elif function.name.startswith(_MANGLED):
                 function.linkage = "private"
-        # All optimisation is behind us, so that this changes no instruction. "private" leaves no symbol at all: the
-        # linker of compiled code would find an "internal" one in the table that it keeps for all objects, and call it
-        # from another, though its arguments may have been changed to suit its own callers.
+        # Optimisation is complete, so this changes no instruction. "private" functions have no symbol. The linker would
+        # find an "internal" symbol in its table of all objects and might call it from another object. The optimiser may
+        # have changed the arguments of such a function to suit its own callers.
         for function in _defined(self._final_module):
             if function.linkage != Linkage.external and function.name.startswith(_MANGLED):
                 function.linkage = "private"

@@ -1,4 +1,4 @@
-"""Kernels made from users' functions, and the values around these that compiled code freezes."""
+"""Kernels made from users' functions, and keys of the global values that their compiled code contains as constants."""
 
 import hashlib
 import inspect
@@ -15,10 +15,10 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 
 def frozen_in(function):
-    """A key of the values that a function reads from around it, which compiled code holds as constants.
+    """A key of the globals, closure and defaults that a function reads, which compiled code contains as constants.
 
-    Equal keys mean that code compiled before is still right. Functions that are called are keyed by what they read,
-    too, unless they are jitted: numba compiled those by itself.
+    If the key is unchanged, code compiled before is still valid. The key includes what called functions read, unless
+    these are jitted, because numba compiled those separately.
     """
     return _of_function(function, set())
 
@@ -34,14 +34,14 @@ def _of_function(function, seen):
     for name, cell in zip(code.co_freevars, plain.__closure__ or (), strict=True):
         try:
             around[name] = cell.cell_contents
-        except ValueError:  # not filled yet
+        except ValueError:  # The variable is not assigned yet.
             around[name] = None
     around["defaults of"] = plain.__defaults__
     return tuple((name, _of_value(around[name], names, seen)) for name in sorted(around))
 
 
 def _names(code):
-    """Names of globals and attributes in a function's code, and in that of functions within it."""
+    """Names of globals and attributes in the code of a function and of the functions nested in it."""
     inner = (_names(each) for each in code.co_consts if isinstance(each, types.CodeType))
     return set(code.co_names).union(*inner)
 
@@ -64,7 +64,7 @@ def _of_value(value, names, seen):
 
 
 class _UserKernel(Kernel):
-    """Calls a user's function; compiled in each process, because numba does not cache closures on disk."""
+    """A kernel that calls a user's function. It is compiled in each process: numba does not cache closures on disk."""
 
     def __init__(self, make, function, signature):
         self._made_by = make, function, signature
@@ -78,7 +78,7 @@ class _UserKernel(Kernel):
 
 
 def kernel_of(make, function, signature):
-    """The kernel ``make(function)`` of a user's function, compiled once per process and values around it."""
+    """The kernel ``make(function)`` of a user's function, compiled once per process and key of `frozen_in`."""
     return _remembered(make, function, signature, None if is_jitted(function) else frozen_in(function))
 
 
@@ -88,7 +88,7 @@ def _remembered(make, function, signature, _frozen):
 
 
 def checked_function(function, name, n_arguments, lack, how):
-    """A user's function, if it takes that many arguments; otherwise raises with what it lacks."""
+    """Return a user's function if it takes ``n_arguments`` arguments; otherwise raise an error that states ``lack``."""
     if not callable(function):
         raise TypeError(f"{name} must be a function, got {function!r}. {how}")
     wanted = inspect.signature(getattr(function, "py_func", function)).parameters

@@ -1,11 +1,11 @@
 """Topic proportions of documents with the topics fixed, and the predictive probability of their words.
 
-The fixed-point iteration of document completion, see `sk_sgmcmc.metrics.document_completion`. Every document is
-handled separately, with the same operations in the same order whatever the other documents are, so any split of the
-documents over calls or threads gives the same bits.
+These kernels compute the fixed-point iteration of `sk_sgmcmc.metrics.document_completion`. Each document is processed
+separately, by the same operations in the same order. Any division of the documents over calls or threads therefore
+gives the same bits.
 
-All updates but the last run in single precision, on a copy of the rows of the document's words that stays in the
-processor's cache: about twice as fast, and the proportions differ by less than 1e-6.
+All updates except the last use single precision, on a copy of the rows of the document's words that fits in the
+processor's cache. This is about twice as fast, and the proportions differ by less than 1e-6.
 """
 
 import numpy as np
@@ -17,14 +17,14 @@ W1_IN = read_only(types.int32, 1)
 
 
 _PADDING = 32  # single-precision rows are whole numbers of vectors, two at a time
-_LEAST, _MOST = 1e-30, 1e30  # numbers within are safe in single precision
+_LEAST, _MOST = 1e-30, 1e30  # Numbers between these are safe in single precision.
 
 
 @helper(fast_sums=True)
 def _one_update(lo, hi, words, counts, phi, weight, share):
     """share_k = sum_w c_w phi_wk / (sum_l weight_l phi_wl), over the words lo:hi of one document.
 
-    Four words at a time: ``weight`` and ``share`` are then read from memory once for four words, not once for each.
+    Four words are processed at a time, so that ``weight`` and ``share`` are read from memory once for four words.
     """
     n_topics = weight.size
     zero = weight.dtype.type(0.0)
@@ -60,7 +60,7 @@ def _one_update(lo, hi, words, counts, phi, weight, share):
 
 @helper
 def _scaled_row(row, out):
-    """Write a row over its largest entry: updates do not depend on its scale, and small entries do not underflow."""
+    """Write a row divided by its largest entry: small entries do not underflow, and updates do not depend on scale."""
     largest = 0.0
     for k in range(row.size):
         largest = max(largest, row[k])
@@ -82,7 +82,7 @@ def proportions(indptr, words, counts, phi, alpha, n_updates, start, stop, theta
     alpha : ndarray of shape (1, n_topics) or (n_docs, n_topics)
         Dirichlet prior of the proportions, one row for all or one for each document.
     n_updates : int
-        Number of fixed-point updates; no early stop, because the number is part of the metric's definition.
+        Number of fixed-point updates. There is no early stop, because the metric's definition fixes the number.
     start, stop : int
         Range of documents.
     theta : ndarray of shape (n_docs, n_topics)
@@ -94,7 +94,7 @@ def proportions(indptr, words, counts, phi, alpha, n_updates, start, stop, theta
     for d in range(start, stop):
         longest = max(longest, indptr[d + 1] - indptr[d])
     weight, share = np.empty(n_topics), np.empty(n_topics)
-    # In single precision, zero beyond the last topic. Filled by loops, which compile faster than zeros and arange.
+    # These are in single precision, and zero beyond the last topic. Loops compile faster than zeros and arange.
     rows, row_counts, places = (
         np.empty((longest, width), np.float32),
         np.empty(longest, np.float32),

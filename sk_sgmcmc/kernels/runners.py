@@ -1,7 +1,8 @@
 """The loops that call a sampler's transition with a model's signal, compiled once for each layout of the data.
 
-A runner makes a chunk of steps, never a whole fit: Python acts in between (progress, Ctrl-C, checkpoints).
-The length of a chunk never changes a draw, because all randomness comes from ``rng`` in the order of the steps.
+A runner makes a chunk of steps, never a whole fit, so that Python can report progress, handle Ctrl-C and write
+checkpoints between chunks. The length of a chunk never changes a draw, because all randomness comes from ``rng`` in the
+order of the steps.
 """
 
 import numpy as np
@@ -26,7 +27,7 @@ from .samplers.windows import TAIL, adapt
 
 @helper
 def gather(X, y, weight, n_rows, X_batch, y_batch, w_batch, rng):
-    """A batch of rows drawn with replacement; element by element, which is faster than by slices of a few columns."""
+    """Copy a batch of rows drawn with replacement, by element, which is faster than slices of a few columns."""
     for i in range(w_batch.shape[0]):
         j = rng.integers(0, n_rows)
         for k in range(X.shape[1]):
@@ -75,8 +76,8 @@ def run_dense(
     params : constants of the model
     starts : (n_steps,) first row of each batch; -1 draws the batch with replacement instead
     n_batch : rows in a batch; the batch is X[start : start + n_batch]
-    scale : N/n; X may repeat some rows after its first N, so that a block can run past the end
-    hypers : (n_steps, n_hyper) the sampler's numbers at each step, the step size first
+    scale : N/n; X may repeat some rows after its first N, so that a batch can extend past row N
+    hypers : (n_steps, n_hyper) the sampler's hyper-parameters at each step, the step size first
     slots : (n_steps,) index at which ``kept`` and ``kept_aux`` store the state after a step, -1 for none
     advance, step, signal_of : the sampler's two transitions and the model's signal
     """
@@ -118,17 +119,17 @@ _RUN_METROPOLIS = types.UniTuple(I8, 2)(
 
 @kernel(_RUN_METROPOLIS)
 def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kept, flow, signal_of, project, rng):
-    """Trajectories on all the data with a Metropolis test at their ends; returns (status, trajectories made).
+    """Trajectories on all the data, each followed by a Metropolis test; returns (status, trajectories made).
 
     Parameters
     ----------
     theta, aux, scalars : state, changed in place
-        ``aux[0]`` the momentum, ``scalars`` as in `mass`; a geometry other than flat space has no mass, and a product
+        ``aux[0]`` is the momentum, ``scalars`` is as in `mass`. A geometry other than flat space has no mass. A product
         has the table of its blocks after the head.
     X, y, weight, params : data and constants of the model, read by ``signal_of``
-    hypers : (n_steps, 4 or 5) step size, steps of a trajectory, relative jitter of the step size, the acceptance rate
-        to which the step size adapts while the chain has made fewer than ``scalars[FREEZE_AT]`` trajectories (0: does
-        not adapt), and whether the steps are a uniform number from 1 to those
+    hypers : (n_steps, 4 or 5) step size, number of steps of a trajectory, relative jitter of the step size, the
+        acceptance rate to which the step size adapts while the chain has made fewer than ``scalars[FREEZE_AT]``
+        trajectories (0: does not adapt), and whether the number of steps is drawn uniformly from 1 to this number
     slots, kept : as in `run_dense`
     flow, project : the geometry, `FLOW` and `PROJECT`
     signal_of : the model's gradient, its log density in ``extra[0]``
@@ -193,7 +194,7 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
         elif hypers[t, 3] > 0.0 and scalars[ADAPTED] < scalars[FREEZE_AT]:
             scalars[ADAPTED] += 1.0
             scalars[LOG_FACTOR] += (rate - hypers[t, 3]) * 2.0 / (10.0 + scalars[ADAPTED]) ** 0.6
-        # The momentum at the end, or after a rejection that at the start: otherwise the test would select momenta.
+        # After a rejection, p is the momentum at the start. Otherwise, the test would select momenta.
         times_inverse_mass(scalars, p, velocity)
         learn_mass(scalars, p, velocity, 1.0, rng)
         if slots[t] >= 0:
