@@ -1,4 +1,4 @@
-"""Steps of a state whose blocks have their own momenta, masses and thermostats, and share one gradient."""
+"""Steps of a state in blocks that have their own momenta, masses and thermostats but share one gradient."""
 
 import numpy as np
 from numba import types
@@ -16,7 +16,7 @@ N_BLOCKS = 3
     )
 )  # fmt: skip
 def run_blocks(theta, aux, scalars, cuts, X, y, weight, params, hyper, n_steps, advance, signal_of, step, rng):
-    """Make ``n_steps`` steps at constant data; returns the status.
+    """Make ``n_steps`` steps on the same data; returns the status.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def run_blocks(theta, aux, scalars, cuts, X, y, weight, params, hyper, n_steps, 
     aux, scalars : tuples with one array for each block
         As in `TRANSITION`.
     X, y, weight, params : read by ``signal_of``
-    hyper : the sampler's numbers, the step size first
+    hyper : the sampler's hyper-parameters, the step size first
     advance, step, signal_of : the sampler's two transitions and the model's signal
     """
     rows = np.arange(theta.shape[0])

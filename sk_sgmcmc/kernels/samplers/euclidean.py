@@ -1,7 +1,7 @@
 """Langevin and Hamiltonian transitions on flat space; ``signal`` is the gradient of the log posterior.
 
-``aux[0]`` is the momentum p, ``aux[1]`` scratch; W is the inverse mass (`mass`), M the mass, D the number of entries.
-Each step reads one gradient, at the state that the runner left.
+``aux[0]`` is the momentum p, and ``aux[1]`` is scratch. W is the inverse mass (see `mass`), M the mass, and D the
+number of entries. Each step reads one gradient, computed after ``advance``.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from .mass import DIAGONAL, HEAD, STARTED, XI, draw_momentum, kind_of, kinetic, 
 
 @kernel(TRANSITION)
 def sgld_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """theta <- theta + h P grad + sqrt(2 h T P) Z; hyper = (h, T), P a constant diagonal (the inverse mass)."""
+    """theta <- theta + h P grad + sqrt(2 h T P) Z; hyper = (h, T), and P is a constant diagonal (the inverse mass)."""
     h = hyper[0]
     noise = np.sqrt(2.0 * h * hyper[1])
     scaled = kind_of(scalars) == DIAGONAL
@@ -30,7 +30,7 @@ def sgld_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @helper
 def start(aux, scalars, rng):
-    """Draw the first momentum."""
+    """Draw the momentum before the first step."""
     if scalars[STARTED] == 0.0:
         scalars[STARTED] = 1.0
         draw_momentum(scalars, aux[0], rng)
@@ -38,7 +38,7 @@ def start(aux, scalars, rng):
 
 @helper
 def drift(theta, aux, scalars, time):
-    """theta += time W p; leaves W p in the scratch array; returns the status and p^T W p."""
+    """theta += time W p; writes W p into ``aux[1]``; returns the status and p^T W p."""
     p, velocity = aux[0], aux[1]
     times_inverse_mass(scalars, p, velocity)
     for r in range(theta.shape[0]):
@@ -59,7 +59,7 @@ def kick(p, signal, time):
 
 @helper
 def apply_friction(aux, scalars, rate, time, temperature, rng):
-    """p <- c p + sqrt(T (1 - c^2)) N(0, M), c = exp(-rate time): the exact friction with its noise."""
+    """p <- c p + sqrt(T (1 - c^2)) N(0, M), c = exp(-rate time): friction and its noise, solved exactly."""
     p, noise = aux[0], aux[1]
     draw_momentum(scalars, noise, rng)
     c = np.exp(-rate * time)
@@ -89,8 +89,8 @@ def sghmc_euler(theta, aux, scalars, signal, extra, hyper, rows, rng):
 def sghmc_baoab(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """Kick h, drift h/2, friction C over h with its noise, drift h/2; hyper = (h, T, C, B).
 
-    The adjacent half kicks of two steps use the same theta and are one. The variance 2 h B of the gradients' noise is
-    subtracted from the noise.
+    The adjacent half kicks of two steps use the same theta and are merged. The variance 2 h B of the gradients' noise
+    is subtracted from the noise.
     """
     h, T, C, B = hyper[0], hyper[1], hyper[2], hyper[3]
     start(aux, scalars, rng)
@@ -104,7 +104,7 @@ def sghmc_baoab(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @kernel(TRANSITION)
 def half_drift(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """Before the gradient is computed: drift h/2."""
+    """Drift h/2, before the gradient is computed."""
     start(aux, scalars, rng)
     status, _ = drift(theta, aux, scalars, 0.5 * hyper[0])
     return status
@@ -126,8 +126,8 @@ def sghmc_aboba(theta, aux, scalars, signal, extra, hyper, rows, rng):
 def sgnht_euler(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """p += h grad - h xi p + sqrt(2 A h) N(0, M); theta += h W p; xi += h (p^T W p / D - T) / mu.
 
-    hyper = (h, T, A, mu). The noise has the covariance of the momentum: with that, and only with that, this friction
-    keeps the target under any mass.
+    hyper = (h, T, A, mu). The noise has the covariance of the momentum. With this friction, no other covariance
+    preserves the target under every mass.
     """
     h, T, A, mu = hyper[0], hyper[1], hyper[2], hyper[3]
     start(aux, scalars, rng)
@@ -147,7 +147,7 @@ def sgnht_euler(theta, aux, scalars, signal, extra, hyper, rows, rng):
 def sgnht_euler_white(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """p += h grad - h xi W p + sqrt(2 A h) Z; theta += h W p; xi += h (p^T W^2 p - T tr W) / (mu tr W).
 
-    hyper = (h, T, A, mu): the other pair of friction and noise that keeps the target under any mass.
+    hyper = (h, T, A, mu). This is the other pair of friction and noise that preserves the target under every mass.
     """
     h, T, A, mu = hyper[0], hyper[1], hyper[2], hyper[3]
     start(aux, scalars, rng)
@@ -170,7 +170,7 @@ def sgnht_euler_white(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @helper
 def thermostat(theta, aux, scalars, time, T, mu):
-    """Drift, and xi by the kinetic energy, which a drift leaves unchanged."""
+    """Drift, and update xi by the kinetic energy, which the drift leaves unchanged."""
     status, energy = drift(theta, aux, scalars, time)
     scalars[XI] += time * (energy / theta.size - T) / mu
     return status
@@ -178,7 +178,7 @@ def thermostat(theta, aux, scalars, time, T, mu):
 
 @kernel(TRANSITION)
 def sgnht_half(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """Before the gradient is computed: drift and thermostat over h/2."""
+    """Drift and thermostat over h/2, before the gradient is computed."""
     start(aux, scalars, rng)
     return thermostat(theta, aux, scalars, 0.5 * hyper[0], hyper[1], hyper[3])
 
@@ -201,7 +201,7 @@ def sgnht_aboba(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @kernel(FLOW)
 def flat_flow(theta, momentum, inverse_mass, time):
-    """theta += time W p; W is (1, 1) for a multiple of the identity, of theta's shape if diagonal, else (D, D)."""
+    """theta += time W p; W is (1, 1) for a multiple of the identity, has theta's shape if diagonal, else (D, D)."""
     D = theta.size
     width = theta.shape[1]
     if inverse_mass.size == 1:
@@ -223,5 +223,5 @@ def flat_flow(theta, momentum, inverse_mass, time):
 
 @kernel(PROJECT)
 def flat_project(theta, momentum, inverse_mass):
-    """The tangent space of flat space is all of it."""
+    """Do nothing: on flat space, every momentum is tangent."""
     return OK

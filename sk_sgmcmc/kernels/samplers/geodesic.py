@@ -1,19 +1,21 @@
 """Stochastic-gradient Hamiltonian transitions along geodesics.
 
-The state ``theta`` lies on a manifold (see ``geometry``), ``aux[0]`` is the velocity, ``scalars`` = (1 once the
-velocity was drawn, the thermostat xi, for a product, its table of blocks). ``signal`` is the gradient of the log
-density with respect to the surface measure, as a vector of the surrounding space; ``extra`` = (log density, variance of
-the gradient's noise if the model estimates it). A step is the palindrome A B O B A:
+The state ``theta`` lies on a manifold (see `geometry`), and ``aux[0]`` is the velocity. ``scalars`` = (1 after the
+velocity was drawn, the thermostat xi, the table of blocks of a product). ``signal`` is the gradient of the log density
+with respect to the surface measure, as a vector of the surrounding space. ``extra`` = (log density, variance of the
+gradient's noise if the model estimates it). A step is the symmetric composition A B O B A:
 
 A  geodesic flow over h/2; xi += (|v|^2 / dimension - 1) h / (2 mass)
 B  v <- v exp(-xi h / 2)
 O  v <- v + Lambda [h gradient + sqrt(2 sinh(h C) - h^2 V) Z], Lambda the projection onto the tangent space
 
-``advance`` is the first A, so that the model's signal is computed where O needs it, and ``step`` is the rest.
-``hyper`` = (h, C, V or minus a multiple of the model's estimate, xi at the start, 1/mass). With 1/mass = 0 the
-thermostat is the constant friction C: this is SGGMC, with another mass gSGNHT. V is the noise of the gradient itself,
-by which Z is reduced. (The paper has 2 h C for 2 sinh(h C): the same to second order, but with it the temperature
-depends on the strength of friction, hC / sinh(hC), even without any force.)
+``advance`` is the first A, so that the model's signal is computed where O needs it. ``step`` is the rest. ``hyper`` =
+(h, C, V or minus the factor by which to multiply the model's estimate, xi at the start, 1/mass). With 1/mass = 0 the
+thermostat is the constant friction C, which gives SGGMC; any other mass gives gSGNHT. V is the variance of the
+gradient's noise, by which the variance of the added noise is reduced.
+
+The paper has 2 h C instead of 2 sinh(h C), which agrees to second order. With 2 h C, however, the temperature is
+hC / sinh(hC), so it depends on the friction even without any force.
 
 References
 ----------
@@ -39,7 +41,7 @@ from .geometry import (
     project_spheres,
 )
 
-N_SCALARS = 2  # before the table of blocks
+N_SCALARS = 2  # numbers before the table of blocks
 
 
 @helper(inline=True)
@@ -60,14 +62,14 @@ def squared_norm(v):
 
 @helper(inline=True)
 def half_flow(geometry, move, theta, velocity, scalars, hyper):
-    """A: flow over h/2, and the thermostat unless its mass is infinite."""
+    """A: flow over h/2, and update the thermostat unless its mass is infinite."""
     blocks = blocks_of(scalars)
     status = move(theta, velocity, blocks, 0.5 * hyper[0])
     if hyper[4] > 0.0:
         n = dimension(geometry, theta, blocks)
-        if n > 0:  # the sphere in one dimension is two points
+        if n > 0:  # The sphere in one dimension consists of two points.
             scalars[1] += (squared_norm(velocity) / n - 1.0) * 0.5 * hyper[0] * hyper[4]
-        # A thermostat so negative that a step multiplies the velocity beyond all bounds means that the chain diverged.
+        # If the thermostat is so negative that a step multiplies the velocity without bound, the chain has diverged.
         if not abs(scalars[1]) * hyper[0] < 1e3:
             return NOT_FINITE
     else:
@@ -93,17 +95,17 @@ def second_half(geometry, move, project, theta, aux, scalars, signal, extra, hyp
     """B O B A."""
     h = hyper[0]
     noise_variance = hyper[2] if hyper[2] >= 0.0 else -hyper[2] * extra[1]
-    # If the gradient is noisier than friction can absorb, no noise is added; the rest heats the chain.
+    # If the gradient is noisier than friction can compensate, no noise is added, and the temperature is above 1.
     noise = math.sqrt(max(2.0 * math.sinh(min(h * hyper[1], 300.0)) - h * h * noise_variance, 0.0))
     damping = h * scalars[1]
-    if h * hyper[1] > 300.0:  # like the noise: both forget the velocity entirely, in balance
+    if h * hyper[1] > 300.0:  # Limited like the noise, so that both stay in balance.
         damping -= h * hyper[1] - 300.0
     decay = math.exp(-0.5 * damping)
     velocity = aux[0]
     for r in range(theta.shape[0]):
         for i in range(theta.shape[1]):
             velocity[r, i] = velocity[r, i] * decay + h * signal[r, i] + noise * rng.standard_normal()
-    # The velocity is already tangential, so projecting the sum projects gradient and noise.
+    # The velocity is already tangent, so projecting the sum projects only the gradient and the noise.
     project(theta, velocity, blocks_of(scalars))
     for r in range(theta.shape[0]):
         for i in range(theta.shape[1]):
@@ -113,7 +115,7 @@ def second_half(geometry, move, project, theta, aux, scalars, signal, extra, hyp
 
 @kernel(TRANSITION)
 def sphere_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """First half flow on spheres."""
+    """First A on spheres."""
     return first_half(SPHERE, move_spheres, project_spheres, theta, aux, scalars, hyper, rng)
 
 
@@ -125,7 +127,7 @@ def sphere_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @kernel(TRANSITION)
 def simplex_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """First half flow on flat simplices."""
+    """First A on flat simplices."""
     return first_half(SIMPLEX, move_simplices, project_simplices, theta, aux, scalars, hyper, rng)
 
 
@@ -137,7 +139,7 @@ def simplex_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @kernel(TRANSITION)
 def stiefel_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """First half flow on the Stiefel manifold."""
+    """First A on the Stiefel manifold."""
     return first_half(STIEFEL, move_frames, project_frames, theta, aux, scalars, hyper, rng)
 
 
@@ -149,7 +151,7 @@ def stiefel_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @kernel(TRANSITION)
 def product_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """First half flow on a product."""
+    """First A on a product."""
     return first_half(PRODUCT, move_product, project_product, theta, aux, scalars, hyper, rng)
 
 
@@ -159,7 +161,7 @@ def product_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
     return second_half(PRODUCT, move_product, project_product, theta, aux, scalars, signal, extra, hyper, rng)
 
 
-# By geometry.
+# ``advance`` and ``step`` of each geometry.
 TRANSITIONS = {
     "sphere": (sphere_advance, sphere_step),
     "simplex": (simplex_advance, simplex_step),

@@ -6,17 +6,18 @@ geometry   theta                                       dimension
 sphere     every row a unit vector of R^width          n_rows (width - 1)
 simplex    every row on the flat probability simplex   n_rows (width - 1)
 stiefel    the rows orthonormal, n_rows <= width       n_rows width - n_rows (n_rows + 1) / 2
-euclidean  any, as a part of a product                 n_rows width
-product    blocks of the above, one after the other    the sum of its blocks'
+euclidean  any, as a block of a product                n_rows width
+product    blocks of the above, one after the other    the sum over its blocks
 =========  ==========================================  =======================================
 
-A table specifies a product: ``blocks`` (n_blocks, 3), the geometry, the rows and the width of each block. They fill
-theta, whatever its shape, in memory order. Other geometries do not read it.
+A table specifies a product: ``blocks`` (n_blocks, 3) contains the geometry, the number of rows and the width of each
+block. The blocks fill theta in memory order, for any shape of theta. Other geometries do not read the table.
 
-A flow is exact for any time, whatever its length: great circles on the sphere, straight lines with specular
-reflection inside the plane on the simplex, matrix exponentials on the Stiefel manifold. Each puts the point back on its
-manifold and the momentum into its tangent space, so that rounding never adds up. Mass is the identity, since another
-one would bend the geodesics: here the table of blocks takes the place of the mass on flat space.
+Flows are exact for any time: great circles on the sphere, straight lines with specular reflection inside the plane on
+the simplex, and matrix exponentials on the Stiefel manifold. After each flow, the point is projected onto the manifold
+and the momentum onto the tangent space, so that rounding errors do not accumulate. The mass is the identity, since
+under any other mass these curves would not be geodesics. The table of blocks therefore replaces the argument that is
+the inverse mass on flat space.
 
 References
 ----------
@@ -34,7 +35,7 @@ from ..math.arrays import set_to, times, times_transposed
 
 @helper
 def project_stiefel(X, V):
-    """Rows orthonormal: V <- V - (X V' + V X') X / 2."""
+    """V <- V - (X V' + V X') X / 2, for X with orthonormal rows."""
     across = times_transposed(X, V)
     for i in range(X.shape[0]):
         for j in range(X.shape[0]):
@@ -45,7 +46,7 @@ def project_stiefel(X, V):
 
 @helper
 def _exponential(A):
-    """Matrix exponential by scaling and squaring of a Taylor polynomial; A is overwritten."""
+    """Matrix exponential by scaling and squaring of a Taylor polynomial; overwrites A."""
     n = A.shape[0]
     size = 0.0
     for i in range(n):
@@ -92,8 +93,8 @@ def flow_stiefel(X, V, time):
     set_to(stacked[p:], V)
     X_new = times(to_x, stacked)
     set_to(V, times(to_v, stacked))
-    # Back onto the manifold by a step of Newton's iteration for the polar factor: (3 I - X X') X / 2. It squares the
-    # rounding error, which after a flow through thousands of turns is too large.
+    # A step of Newton's iteration for the polar factor, (3 I - X X') X / 2, projects onto the manifold. It squares the
+    # rounding error, which would be too large after a flow through thousands of turns.
     gram = times_transposed(X_new, X_new)
     for i in range(p):
         for j in range(p):
@@ -134,7 +135,7 @@ def project_sphere_row(x, v):
 
 @helper
 def flow_sphere_row(x, v, time):
-    """x cos(at) + (v/a) sin(at) and its derivative, a = |v|; returns a status."""
+    """x <- x cos(at) + (v/a) sin(at), v <- its derivative, a = |v|; returns a status."""
     speed = math.sqrt(_dot(v, v))
     angle = speed * time
     cos, sin = math.cos(angle), math.sin(angle)
@@ -170,7 +171,7 @@ def project_simplex_row(v):
 
 @helper
 def flow_simplex_row(x, v, time):
-    """A straight line, reflected at each face x_j = 0 along the face's normal inside the plane sum(x) = 1."""
+    """Straight line, reflected at each face x_j = 0 along the face's normal inside the plane sum(x) = 1."""
     n = x.shape[0]
     left = time
     for _ in range(10_000):
@@ -207,7 +208,7 @@ def flow_simplex_row(x, v, time):
 
 @helper
 def flow_euclidean(x, v, time):
-    """A straight line, for a block without constraint."""
+    """x += time v, for a block without constraint; returns a status."""
     for r in range(x.shape[0]):
         for i in range(x.shape[1]):
             x[r, i] += time * v[r, i]
@@ -218,13 +219,13 @@ def flow_euclidean(x, v, time):
 
 # ----------------------------------------------------------------------------------------------- one for each geometry
 
-# Two helpers each, `move_...` and `project_...`, of the same arguments, which the halves of a step take as arguments:
-# each kernel then holds the code of its own geometry, and compiles in a tenth of the time of all of them.
+# Each geometry has two helpers, `move_...` and `project_...`, with the same arguments. The halves of a step take them
+# as arguments, so that each kernel contains only the code of its own geometry, and compiles ten times faster.
 
 
 @helper
 def move_spheres(theta, momentum, blocks, time):
-    """Great circles; returns a status."""
+    """Move along great circles; returns a status."""
     for r in range(theta.shape[0]):
         status = flow_sphere_row(theta[r], momentum[r], time)
         if status != OK:
@@ -234,14 +235,14 @@ def move_spheres(theta, momentum, blocks, time):
 
 @helper
 def project_spheres(theta, vector, blocks):
-    """Onto the tangent spaces of spheres."""
+    """Project onto the tangent spaces of spheres."""
     for r in range(theta.shape[0]):
         project_sphere_row(theta[r], vector[r])
 
 
 @helper
 def move_simplices(theta, momentum, blocks, time):
-    """Straight lines with specular reflection; returns a status."""
+    """Move along straight lines with specular reflection; returns a status."""
     for r in range(theta.shape[0]):
         status = flow_simplex_row(theta[r], momentum[r], time)
         if status != OK:
@@ -251,33 +252,33 @@ def move_simplices(theta, momentum, blocks, time):
 
 @helper
 def project_simplices(theta, vector, blocks):
-    """Onto vectors that sum to 0."""
+    """Project onto rows that sum to 0."""
     for r in range(theta.shape[0]):
         project_simplex_row(vector[r])
 
 
 @helper(inline=True)
 def move_frames(theta, momentum, blocks, time):
-    """Geodesics of the embedded metric between orthonormal frames; returns a status."""
+    """Move along geodesics of the embedded metric between orthonormal frames; returns a status."""
     return flow_stiefel(theta, momentum, time)
 
 
 @helper(inline=True)
 def project_frames(theta, vector, blocks):
-    """Onto the tangent space of orthonormal frames."""
+    """Project onto the tangent space of orthonormal frames."""
     project_stiefel(theta, vector)
 
 
 @helper
 def _block(theta, blocks, b, at):
-    """Block ``b`` of a product as a matrix, from the place ``at`` in memory; and the place after it."""
+    """Block ``b`` of a product as a matrix, which begins at position ``at`` in memory; and the position after it."""
     end = at + int(blocks[b, 1] * blocks[b, 2])
     return theta.reshape(theta.size)[at:end].reshape((int(blocks[b, 1]), int(blocks[b, 2]))), end
 
 
 @helper(inline=True)
 def move_product(theta, momentum, blocks, time):
-    """Every block along its own geodesic; returns a status."""
+    """Move every block along its own geodesic; returns a status."""
     at = 0
     for b in range(blocks.shape[0]):
         x, _ = _block(theta, blocks, b, at)
@@ -298,7 +299,7 @@ def move_product(theta, momentum, blocks, time):
 
 @helper(inline=True)
 def project_product(theta, vector, blocks):
-    """Every block onto its own tangent space."""
+    """Project every block onto its own tangent space."""
     at = 0
     for b in range(blocks.shape[0]):
         x, _ = _block(theta, blocks, b, at)
@@ -321,7 +322,7 @@ def _dimension_of_one(geometry, n_rows, width):
 
 @helper
 def dimension(geometry, theta, blocks):
-    """Dimension of the manifold: the number of squared standard normals in |momentum|^2."""
+    """Dimension of the manifold, which is the number of squared standard normals in |momentum|^2."""
     if geometry != PRODUCT:
         return _dimension_of_one(geometry, theta.shape[0], theta.shape[1])
     total = 0.0
@@ -332,57 +333,57 @@ def dimension(geometry, theta, blocks):
 
 @kernel(FLOW)
 def sphere_flow(theta, momentum, blocks, time):
-    """Great circles."""
+    """Move along great circles."""
     return move_spheres(theta, momentum, blocks, time)
 
 
 @kernel(PROJECT)
 def sphere_project(theta, momentum, blocks):
-    """Onto the tangent spaces of spheres."""
+    """Project onto the tangent spaces of spheres."""
     project_spheres(theta, momentum, blocks)
     return OK
 
 
 @kernel(FLOW)
 def simplex_flow(theta, momentum, blocks, time):
-    """Straight lines with specular reflection."""
+    """Move along straight lines with specular reflection."""
     return move_simplices(theta, momentum, blocks, time)
 
 
 @kernel(PROJECT)
 def simplex_project(theta, momentum, blocks):
-    """Onto vectors that sum to 0."""
+    """Project onto rows that sum to 0."""
     project_simplices(theta, momentum, blocks)
     return OK
 
 
 @kernel(FLOW)
 def stiefel_flow(theta, momentum, blocks, time):
-    """Geodesics of the embedded metric between orthonormal frames."""
+    """Move along geodesics of the embedded metric between orthonormal frames."""
     return move_frames(theta, momentum, blocks, time)
 
 
 @kernel(PROJECT)
 def stiefel_project(theta, momentum, blocks):
-    """Onto the tangent space of orthonormal frames."""
+    """Project onto the tangent space of orthonormal frames."""
     project_frames(theta, momentum, blocks)
     return OK
 
 
 @kernel(FLOW)
 def product_flow(theta, momentum, blocks, time):
-    """Every block along its own geodesic."""
+    """Move every block along its own geodesic."""
     return move_product(theta, momentum, blocks, time)
 
 
 @kernel(PROJECT)
 def product_project(theta, momentum, blocks):
-    """Every block onto its own tangent space."""
+    """Project every block onto its own tangent space."""
     project_product(theta, momentum, blocks)
     return OK
 
 
-# Flow and projection by geometry.
+# Flow and projection of each geometry.
 MOTIONS = {
     "sphere": (sphere_flow, sphere_project),
     "simplex": (simplex_flow, simplex_project),

@@ -1,9 +1,10 @@
 """Masses of Hamiltonian samplers, fixed or learnt online by Monte Carlo EM.
 
-The state vector ``scalars`` of such a sampler is a head of `HEAD` numbers, named below, then with m = 0, D or D^2
-numbers for a mass that is the identity, diagonal or full: the inverse mass W (m), a root R of the mass, R R^T = M (m),
-and the sum of p p^T / T over the momenta of the present E-step (m). D is the number of entries of the state. For a
-learnt mass, a record of the sizes of its E-steps follows, or for one learnt in windows the tail of `windows`.
+The state vector ``scalars`` of such a sampler begins with a head of `HEAD` numbers, named below. Three blocks of m
+numbers follow, where m is 0, D or D^2 for a mass that is the identity, diagonal or full, and D is the number of entries
+of the state. The blocks are the inverse mass W, a root R of the mass (R R^T = M), and the sum of p p^T / T over the
+momenta of the present E-step. After them, a mass learnt by Monte Carlo EM has a record of the sizes of its E-steps, and
+a mass learnt in windows has the tail of `windows`.
 """
 
 import numpy as np
@@ -17,18 +18,18 @@ from .._jit import helper
 ) = range(30)  # fmt: skip
 HEAD = 32
 IDENTITY, DIAGONAL, FULL = 0, 1, 2
-WINDOWS = 2.0  # value of LEARNING, while a state is made, for a mass learnt in windows
+WINDOWS = 2.0  # value of LEARNING for a mass learnt in windows, while a state is created
 
 
 @helper
 def block(kind, D, which):
-    """Start of a block; 0: inverse mass, 1: root of the mass, 2: sums of the E-step, 3: record of the E-steps."""
+    """Position of a block; 0: inverse mass, 1: root of the mass, 2: sums of the E-step, 3: record of the E-steps."""
     return HEAD + which * (D if kind == 1 else D * D)
 
 
 @helper
 def kind_of(scalars):
-    """0 for the identity (also for samplers without a mass in their state), 1 diagonal, 2 full."""
+    """0: identity (also if the state has no mass), 1: diagonal, 2: full."""
     return int(scalars[KIND]) if scalars.shape[0] >= HEAD else 0
 
 
@@ -93,7 +94,7 @@ def maximise(scalars, D):
     kappa = (1.0 + scalars[N_UPDATES]) ** (-scalars[DECAY])
     share = scalars[SHRINKAGE]
     low, high = scalars[LOWEST], scalars[HIGHEST]
-    fitted = 0.0  # the test function under the new mass: mean of p^T W p / D over the same momenta
+    fitted = 0.0  # test function under the new mass: mean of p^T W p / D over the same momenta
     if kind == 1:
         mean = 0.0
         for i in range(D):
@@ -123,7 +124,7 @@ def maximise(scalars, D):
         for i in range(D):
             for j in range(D):
                 W[i, j] = (1.0 - kappa) * scalars[HEAD + i * D + j]
-        if np.isfinite(S.sum()):  # the eigensolver would raise
+        if np.isfinite(S.sum()):  # Otherwise, the eigensolver would raise.
             values, vectors = np.linalg.eigh(S)
             for k in range(D):
                 scale = kappa * factor / max(values[k], 1e-12 * values[D - 1])
@@ -148,11 +149,11 @@ def maximise(scalars, D):
 
 @helper
 def learn_mass(scalars, p, velocity, temperature, rng):
-    """Store one momentum of `EVERY`; when the E-step is full, make the M-step and choose the size of the next E-step.
+    """Store every `EVERY`-th momentum; at the end of an E-step, make the M-step and choose the next E-step's size.
 
-    The test function p^T W p / D is averaged over Poisson-spaced moments. If its value under the new mass lies inside
-    mean +- z sqrt(v / n), the M-step is indistinguishable from noise, and the E-step grows by the share 1 / growth.
-    Momenta of temperature T are N(0, T M), so their squares are divided by T. ``velocity`` is scratch.
+    The test function p^T W p / D is averaged over Poisson-spaced momenta. If its value under the new mass lies inside
+    mean +- z sqrt(v / n), the M-step is indistinguishable from noise, and the E-step grows by the fraction 1 / growth.
+    Momenta at temperature T are N(0, T M), so their squares are divided by T. ``velocity`` is scratch.
     """
     if scalars.shape[0] < HEAD or scalars[LEARNING] == 0.0:
         return

@@ -1,8 +1,8 @@
 """Stochastic Nosé-Poincaré transition on flat space.
 
 The Hamiltonian is H = s [-L + (p/s)^T W (p/s) / 2 + q^2 / 2Q + g T log s - H0], with g = D degrees of freedom. On the
-shell H = 0 the law of (theta, p/s, q) is the target times N(0, T M) N(0, T Q), whatever H0 is. Random kicks leave the
-shell; so after the friction, s is reset to 1 and H0 to the energy, which changes nothing on the shell.
+shell H = 0, for any H0, the distribution of (theta, p/s, q) is the target times N(0, T M) N(0, T Q). Random kicks leave
+the shell. After the friction, s is therefore reset to 1 and H0 to the energy, which changes nothing on the shell.
 """
 
 import numpy as np
@@ -26,12 +26,12 @@ from .mass import (
     times_inverse_mass,
 )
 
-S = XI  # the time scale s is stored where thermostats have their friction
+S = XI  # The time scale s is stored in place of a thermostat's friction.
 
 
 @helper
 def _learn_q(scalars, updates_before, T, D):
-    """Running second moment of q; each M-step of the mass takes a step towards it."""
+    """Update the running second moment of q; after each M-step of the mass, move Q towards it."""
     if scalars[LEARNING] == 0.0:
         return
     scalars[Q_SQUARES] += 0.05 * (scalars[Q] * scalars[Q] / T - scalars[Q_SQUARES])
@@ -43,7 +43,7 @@ def _learn_q(scalars, updates_before, T, D):
 
 @helper
 def after_kick(scalars, h, T, D, energy, L, by_kinetic):
-    """Second half step of q, explicit; ``energy`` = (p/s)^T W (p/s), L the log density at the same state."""
+    """Second half step of q, explicit; ``energy`` = (p/s)^T W (p/s), and L is the log density at the same state."""
     q = scalars[Q]
     if by_kinetic:
         force = energy - D * T
@@ -54,7 +54,7 @@ def after_kick(scalars, h, T, D, energy, L, by_kinetic):
 
 @helper
 def before_drift(scalars, h, T, D, energy, L, by_kinetic):
-    """First half step of q, the root that is continuous in h, and s over a step; (status, new s)."""
+    """First half step of q (the root that is continuous in h), and full step of s; returns (status, new s)."""
     s, Q_m = scalars[S], scalars[Q_MASS]
     if by_kinetic:
         scalars[Q] += 0.5 * h * (energy - D * T)
@@ -72,10 +72,11 @@ def before_drift(scalars, h, T, D, energy, L, by_kinetic):
 
 @kernel(TRANSITION)
 def nose_poincare(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """The second half of the last step and the first half of the next, at the same theta.
+    """Second half of the last step and first half of the next, at the same theta.
 
-    hyper = (h, T, C, A, kinetic): friction C of p/s and A of q, each with its noise; ``kinetic`` not 0 drives q by the
-    kinetic energy, which on the shell equals the log density ``extra[0]`` but free of a minibatch's noise.
+    hyper = (h, T, C, A, kinetic): C is the friction of p/s and A the friction of q, each with its noise. If ``kinetic``
+    is not 0, the kinetic energy drives q. On the shell this is equivalent to the log density ``extra[0]``, but without
+    the noise of a minibatch.
     """
     h, T, C, A = hyper[0], hyper[1], hyper[2], hyper[3]
     by_kinetic = hyper[4] != 0.0

@@ -1,4 +1,4 @@
-"""The no-U-turn sampler with multinomial weights: its transition, and the loop that runs it."""
+"""Transition and loop of the no-U-turn sampler with multinomial weights."""
 
 import numpy as np
 from numba import types
@@ -9,10 +9,10 @@ from ..runners import DENSE_SIGNAL
 from .mass import ADAPTED, FREEZE_AT, HEAD, LOG_FACTOR, draw_momentum, kind_of
 from .windows import N_AFTER, N_DEEPEST, N_DIVERGED, N_LEAPFROG, RATES, TAIL, adapt
 
-MAX_ENERGY_ERROR = 1000.0  # above which a trajectory has diverged
-# Rows of a subtree's record: momentum and velocity at its first and at its last point, and the sum of its momenta.
+MAX_ENERGY_ERROR = 1000.0  # energy error above which a trajectory counts as divergent
+# Rows of a subtree's record: momentum and velocity at its first and last points, and the sum of its momenta.
 P_FIRST, V_FIRST, P_LAST, V_LAST, P_SUM = range(5)
-# What is kept of a transition, beside its draw.
+# Statistics that are kept of a transition, next to its draw.
 LOG_DENSITY, ENERGY, RATE, DEPTH, STEPS, DIVERGED, STEP_SIZE = range(7)
 N_STATISTICS = 7
 
@@ -42,7 +42,7 @@ def log_add(a, b):
 
 @helper
 def turns(first_v, last_v, other_p, total):
-    """Whether a stretch of momenta, ``total`` + ``other_p``, points back at one of its ends."""
+    """Whether the sum of momenta ``total`` + ``other_p`` points backwards at one of the two ends of its points."""
     forward = backward = 0.0
     for i in range(total.size):
         rho = total[i] + other_p[i]
@@ -53,10 +53,10 @@ def turns(first_v, last_v, other_p, total):
 
 @helper
 def join(one, two):
-    """Extend the record of a tree by that of its neighbour; returns whether the two together turn.
+    """Extend the record of a tree by its neighbour's record; returns whether the joint tree makes a U-turn.
 
-    Besides the whole, each of the two with the nearest point of the other must not turn: this sees a U-turn between
-    two halves that are each as long as a period.
+    Besides the joint tree, each of the two is checked together with the nearest point of the other. This detects a
+    U-turn between two halves that are each as long as a period.
     """
     turned = (
         turns(one[V_FIRST], two[V_LAST], two[P_SUM], one[P_SUM])
@@ -79,9 +79,9 @@ _RUN_NUTS = types.UniTuple(I8, 2)(
 def run_nuts(theta, aux, scalars, X, y, weight, params, hypers, slots, kept, statistics, signal_of, rng):
     """Transitions of NUTS on all the data; returns (status, transitions made).
 
-    A trajectory doubles, forwards or backwards at random, until it turns. Inside a doubling, the next state is a point
-    of it drawn by weight; the state then moves to the new half with probability min(1, its weight over the old one's),
-    which leaves the target as it is and favours distant points.
+    A trajectory doubles, forwards or backwards at random, until it makes a U-turn. Each doubling draws one of its
+    points by weight. The state moves to this point with probability min(1, weight of the new half / weight of the old
+    half), which leaves the target invariant and favours distant points.
 
     Parameters
     ----------
@@ -91,8 +91,8 @@ def run_nuts(theta, aux, scalars, X, y, weight, params, hypers, slots, kept, sta
     hypers : (n_steps, 3) step size, largest number of doublings, and the acceptance rate to which the step size adapts
         in burn-in (0: does not adapt)
     slots, kept : as in `run_dense`
-    statistics : (n_draws, N_STATISTICS), of each kept transition: log density and energy of the state that it drew, its
-        mean acceptance rate, doublings, leapfrog steps, whether it diverged, and its step size
+    statistics : (n_draws, N_STATISTICS), for each kept transition: log density and energy of the drawn state, mean
+        acceptance rate, number of doublings, number of leapfrog steps, whether it diverged, and the step size
     signal_of : the model's gradient, its log density in ``extra[0]``
     """
     kind, D, tail = kind_of(scalars), theta.size, int(scalars[TAIL])
@@ -104,7 +104,7 @@ def run_nuts(theta, aux, scalars, X, y, weight, params, hypers, slots, kept, sta
     g = np.empty((2, *theta.shape))
     p, v = np.empty((2, D)), np.empty((2, D))
     drawn, drawn_gradient = np.empty_like(theta), np.empty_like(theta)
-    # Records of complete subtrees that wait for a neighbour as large, and of the trajectory.
+    # Records of complete subtrees, until a neighbour of the same size is complete, and of the trajectory.
     waiting = np.empty((deepest + 1, 5, D))
     whole = np.empty((5, D))
     status = signal_of(theta, X, y, weight, params, 1.0, gradient, extra)
@@ -137,7 +137,7 @@ def run_nuts(theta, aux, scalars, X, y, weight, params, hypers, slots, kept, sta
         while depth < deepest:
             side = 1 if rng.random() < 0.5 else 0
             step = h if side == 1 else -h
-            if side != grows:  # records run towards the side that grows
+            if side != grows:  # Records are in the order of the direction of growth.
                 grows = side
                 for row in range(2):
                     for i in range(D):

@@ -1,9 +1,9 @@
-"""Particles that move along a deterministic flow and repel each other; here a row of the state is a particle.
+"""Particles that move along a deterministic flow and repel each other; a row of the state is a particle.
 
-``theta`` is (M, D), M particles of D entries, ``signal`` the gradient at each. Every interaction has the form
-b_i = (1/h) sum_j A_ij (x_i - x_j) with weights A made from the kernel K_ij = exp(-|x_i - x_j|^2 / 2h), so that it is
-two matrix products: the Gram matrix of the particles and A times the particles, 4 M^2 D operations, with M^2 + M D
-numbers of memory. HE bandwidths add four products of M x M matrices.
+``theta`` is (M, D), M particles of D entries, and ``signal`` contains the gradient at each. Every interaction has the
+form b_i = (1/h) sum_j A_ij (x_i - x_j), with weights A computed from the kernel K_ij = exp(-|x_i - x_j|^2 / 2h). It
+needs two matrix products, the Gram matrix of the particles and A times the particles: 4 M^2 D operations and memory for
+M^2 + M D numbers. HE bandwidths add four products of M x M matrices.
 """
 
 import numpy as np
@@ -15,18 +15,18 @@ from ..runners import DENSE_SIGNAL, gather
 
 BLOB, GFSD, GFSF, SVGD = 0, 1, 2, 3
 MEDIAN, HE = 0, 1
-# scalars: whether momenta were drawn; the bandwidths of positions and of momenta, 0 before the first
+# scalars: whether momenta were drawn; the bandwidths of positions and of momenta, 0 before the first step
 STARTED, POSITIONS, MOMENTA, N_SCALARS = 0, 1, 2, 3
 # hyper: step size, interaction, bandwidth rule, ridge; for momenta: friction, mass, whether both scores drive (fGH)
 STEP, INTERACTION, RULE, RIDGE, FRICTION, MASS, BOTH = 0, 1, 2, 3, 4, 5, 6
 
 _REACH = 1.1  # factor by which one search may change the HE bandwidth
-_FROM_MEDIAN = 4.0  # factor by which it may differ from the median's bandwidth
+_FROM_MEDIAN = 4.0  # factor by which it may differ from `median_bandwidth`
 
 
 @helper(inline=True)
 def gram(X):
-    """The particles about their mean, their Gram matrix, and their squared distances."""
+    """The particles minus their mean, their Gram matrix, and their squared distances."""
     M, D = X.shape
     Y = np.empty((M, D))
     for k in range(D):
@@ -46,7 +46,7 @@ def gram(X):
 
 @helper
 def median_bandwidth(squares):
-    """Half the median squared distance of two particles over log(M + 1); 1 if that is 0."""
+    """Half the median squared distance of two particles, divided by log(M + 1); 1 if this is 0."""
     M = squares.shape[0]
     pairs = np.empty(M * (M - 1) // 2)
     n = 0
@@ -60,7 +60,7 @@ def median_bandwidth(squares):
 
 @helper
 def kernel_matrix(squares, h):
-    """K = exp(-|x_i - x_j|^2 / 2h) and its rows' sums, from the squared distances."""
+    """K = exp(-|x_i - x_j|^2 / 2h) and its row sums, from the squared distances."""
     M = squares.shape[0]
     K, sums = np.empty((M, M)), np.zeros(M)
     for i in range(M):
@@ -72,10 +72,10 @@ def kernel_matrix(squares, h):
 
 @helper
 def log_heat_error(G, squares, n_entries, h):
-    """log of h^(D + 2) sum_k lambda_k^2: the distance of the smoothed particles from the heat equation.
+    """log of h^(D + 2) sum_k lambda_k^2, which measures how far the smoothed particles violate the heat equation.
 
-    lambda_k = Laplacian of q at x_k + sum_j grad_{x_j} q(x_k) . grad log q(x_j), q the density by kernels. The powers
-    h^(-D/2) of q and 1/h of the derivatives cancel and are never formed.
+    lambda_k = Laplacian of q at x_k + sum_j grad_{x_j} q(x_k) . grad log q(x_j), q the kernel density estimate. The
+    powers h^(-D/2) of q and 1/h of the derivatives cancel and are not computed.
     """
     M = G.shape[0]
     K, sums = kernel_matrix(squares, h)
@@ -96,10 +96,10 @@ def log_heat_error(G, squares, n_entries, h):
 
 @helper(inline=True)
 def he_bandwidth(G, squares, n_entries, previous):
-    """One search on log h from the previous bandwidth: the best of it, both neighbours and their parabola's minimum.
+    """One search step in log h: the best of the previous bandwidth, both neighbours and their parabola's minimum.
 
-    In more than about ten dimensions the error decreases all the way to h = 0 (isolated particles agree on one density
-    that is wrong everywhere), hence the limit.
+    In more than about ten dimensions, the error decreases down to h = 0, where isolated particles agree on one density
+    that is wrong everywhere. The search is therefore limited to a range around `median_bandwidth`.
     """
     middle = median_bandwidth(squares)
     if squares.shape[0] < 2:
@@ -125,10 +125,10 @@ def he_bandwidth(G, squares, n_entries, previous):
 
 @helper
 def interact(X, interaction, rule, ridge, scalars, at):
-    """The interaction b (M, D), an estimate of -grad log q at the particles, and the kernel matrix K.
+    """The interaction b (M, D), which estimates -grad log q at the particles, and the kernel matrix K.
 
-    For SVGD it is sum_j grad_{x_j} K_ij, which `langevin_flow` adds to the smoothed gradient. The bandwidth is kept in
-    ``scalars[at]``.
+    For SVGD, b is sum_j grad_{x_j} K_ij, which `langevin_flow` adds to the smoothed gradient. The bandwidth is stored
+    in ``scalars[at]``.
     """
     M, D = X.shape
     Y, G, squares = gram(X)
@@ -159,7 +159,7 @@ def interact(X, interaction, rule, ridge, scalars, at):
         if finite and cholesky(A, L):
             solve_positive(L, b)
         else:
-            b[:] = np.nan  # the flows return a status
+            b[:] = np.nan  # The flows then return a status.
     return b, K
 
 
@@ -181,9 +181,9 @@ def langevin_flow(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @kernel(TRANSITION)
 def hamiltonian_flow(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """p += h (grad + f b(theta) - C W p + C b(p)); theta += h (W p - f b(p)), p the new one; f = 1 for fGH, else 0.
+    """p += h (grad + f b(theta) - C W p + C b(p)); theta += h (W p - f b(p)) with the new p; f = 1 for fGH, else 0.
 
-    ``aux`` = (p, b(p)): the interaction of the momenta is the same at the end of a step and at the start of the next.
+    ``aux`` = (p, b(p)), since the interaction of the momenta is the same at the end of a step as at the next start.
     """
     h, C, W = hyper[STEP], hyper[FRICTION], 1.0 / hyper[MASS]
     interaction, rule, ridge = int(hyper[INTERACTION]), int(hyper[RULE]), hyper[RIDGE]
@@ -224,7 +224,7 @@ _RUN_PARTICLES = types.UniTuple(I8, 2)(
 
 @kernel(_RUN_PARTICLES)
 def run_particles(theta, aux, scalars, X, y, weight, params, starts, n_batch, scale, hypers, signal_of, step, rng):
-    """Steps of all particles on one minibatch each; returns (status, number of steps made).
+    """Steps of all particles, each on one minibatch; returns (status, number of steps made).
 
     Parameters
     ----------

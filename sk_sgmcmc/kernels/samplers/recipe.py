@@ -1,8 +1,8 @@
-"""Dynamics by two matrices: a state z = (theta, auxiliaries) and D, Q from a user's function.
+"""Dynamics of a state z = (theta, auxiliaries), defined by the matrices D and Q of a user's function.
 
-The function is ``f(z, slope, D, Q, div_D, div_Q)``. It receives z (m,) and the first part of ``slope``, the gradient of
-the energy H = -log density + the auxiliaries' energy, and writes the rest of it, D and Q (m, m), and their divergences
-div_i = sum_j dD_ij / dz_j, for Q likewise. Zeros need not be written.
+The function is ``f(z, slope, D, Q, div_D, div_Q)``. ``slope`` is the gradient of the energy H = -log density + energy
+of the auxiliaries. The function receives z (m,) and the first part of ``slope``, and writes the rest of ``slope``. It
+also writes D and Q (m, m) and their divergences div_i = sum_j dD_ij / dz_j, for Q likewise. Zeros need not be written.
 """
 
 import numpy as np
@@ -13,14 +13,14 @@ from ..math.arrays import set_to
 from .particles import BLOB, MOMENTA, N_SCALARS, POSITIONS, STARTED, interact
 
 # hyper: step size, number of auxiliaries, last stage; for particles also whether the score acts along Q, the
-# bandwidth's rule, and how far auxiliaries are spread at the start. scalars: as in `particles`, then the stage at which
-# each entry of z moves.
+# bandwidth rule, and the standard deviation of the auxiliaries at the start. scalars: as in `particles`, then the stage
+# at which each entry of z moves.
 STEP, N_AUXILIARY, LAST_STAGE, FIBRE, RULE, SPREAD = 0, 1, 2, 3, 4, 5
 
 
 @helper
 def root(D):
-    """Lower triangular L with L L^T = D, positive semi-definite; columns of zero pivots are 0."""
+    """Lower triangular L with L L^T = D, for positive semi-definite D; columns with zero pivots are 0."""
     m = D.shape[0]
     L = np.zeros((m, m))
     for j in range(m):
@@ -40,7 +40,7 @@ def root(D):
 
 @helper
 def noise_of(D, h, rng):
-    """N(0, 2 h D); one normal is drawn for each nonzero pivot, in order."""
+    """Draw of N(0, 2 h D), from one standard normal number for each nonzero pivot, in order."""
     m = D.shape[0]
     L = root(D)
     out = np.zeros(m)
@@ -132,7 +132,7 @@ def _deterministic(matrices):
 
 @helper
 def take(z, moved, scalars, stage):
-    """Move the entries of this stage; returns whether all are finite."""
+    """Move the entries of this stage; returns whether all entries are finite."""
     for i in range(z.shape[0]):
         if int(scalars[N_SCALARS + i]) == stage:
             z[i] = moved[i]
@@ -142,5 +142,5 @@ def take(z, moved, scalars, stage):
 
 
 def recipe_kernel(function, deterministic):
-    """The transition, or the flow of particles, defined by a user's function."""
+    """The transition defined by a user's function, or its flow of particles if ``deterministic``."""
     return kernel_of(_deterministic if deterministic else _stochastic, function, TRANSITION)

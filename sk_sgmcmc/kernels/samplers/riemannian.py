@@ -1,11 +1,12 @@
 """Samplers whose mass is a metric G(theta) on flat space: implicit leapfrogs, solved by fixed-point iterations.
 
-A metric is a kernel with the signature of a signal that writes into ``out``: the rows of G (D, D), then the rows of its
-derivatives dG/dtheta_0, dG/dtheta_1, ...: (D + D D, D) in all. A diagonal metric is its diagonal (1, D), then the
-diagonals of the derivatives: (1 + D, D). If ``out`` has no room for derivatives, none are computed.
+A metric is a kernel with the signature of a signal. It writes the rows of G (D, D) into ``out``, followed by the rows
+of its derivatives dG/dtheta_0, dG/dtheta_1, ..., so that ``out`` is (D + D D, D). A diagonal metric writes its diagonal
+(1, D) and the diagonals of the derivatives, (1 + D, D) in all. If ``out`` has no room for derivatives, none are
+computed.
 
-v = G^{-1} p / s is the velocity; s is 1 except for Nosé-Poincaré. With the energy -L + T log|G| / 2 + p^T G^{-1} p / 2
-the force is grad L + (v^T dG_k v - T tr(G^{-1} dG_k)) / 2 in direction k.
+v = G^{-1} p / s is the velocity, where s is 1 except for Nosé-Poincaré. The energy is
+-L + T log|G| / 2 + p^T G^{-1} p / 2. The force in direction k is d_k L + (v^T dG_k v - T tr(G^{-1} dG_k)) / 2.
 """
 
 import numpy as np
@@ -18,7 +19,7 @@ from .mass import ADAPTED, FREEZE_AT, H0, LAST_ENERGY, LOG_FACTOR, N_ACCEPTED, Q
 from .nose_poincare import S, after_kick, before_drift
 
 METRIC = DENSE_SIGNAL
-NOT_SOLVED = 2  # the fixed-point iterations did not converge; used only in this module
+NOT_SOLVED = 2  # The fixed-point iterations did not converge. Used only in this module.
 
 
 @helper
@@ -30,7 +31,7 @@ def metric_shape(D, diagonal, derivatives):
 
 @helper
 def factorise(metric, diagonal, root, inverse):
-    """Lower root R of G, R R^T = G, and G^{-1}, both (D, D), or (1, D) if diagonal; (status, log|G|)."""
+    """Write the Cholesky factor R of G and G^{-1}, both (D, D), or (1, D) if diagonal; returns (status, log|G|)."""
     D = metric.shape[1]
     log_volume = 0.0
     for i in range(D):
@@ -71,7 +72,7 @@ def factorise(metric, diagonal, root, inverse):
 
 @helper
 def times(matrix, diagonal, x, scale, out):
-    """out = scale matrix x, the matrix full or a diagonal (1, D)."""
+    """out = scale matrix x, for a full matrix (D, D) or a diagonal (1, D)."""
     D = x.shape[0]
     for i in range(D):
         if diagonal:
@@ -111,7 +112,7 @@ def metric_force(metric, diagonal, inverse, velocity, T, out):
 
 @helper
 def kick_explicit(p, momentum, gradient, metric, diagonal, inverse, s, T, time, work):
-    """p += time s force, the force at the velocity of ``momentum``."""
+    """p += time s force, with the force at the velocity of ``momentum``."""
     velocity, force = work[0], work[1]
     times(inverse, diagonal, momentum, 1.0 / s, velocity)
     metric_force(metric, diagonal, inverse, velocity, T, force)
@@ -121,7 +122,7 @@ def kick_explicit(p, momentum, gradient, metric, diagonal, inverse, s, T, time, 
 
 @helper
 def kick_implicit(p, gradient, metric, diagonal, inverse, s, T, time, n_iter, tolerance, work):
-    """p' = p + time s force(p'), in place."""
+    """Solve p' = p + time s force(p') in place; returns a status."""
     start, new = work[2], work[3]
     set_to(start, p)
     change = 0.0
@@ -144,13 +145,13 @@ def drift_implicit(
     theta, p, diagonal, inverse, s, s_new, time, n_iter, tolerance, work, place, metric, root, new_inverse, data,
     metric_of,
 ):  # fmt: skip
-    """theta' = theta + time / 2 (G(theta)^{-1} p / s + G(theta')^{-1} p / s'), in place."""
+    """Solve theta' = theta + time / 2 (G(theta)^{-1} p / s + G(theta')^{-1} p / s') in place; returns a status."""
     X, y, weight, params, scale = data
     D = p.shape[0]
     before, velocity, start = work[0], work[1], work[2]
     extra = np.zeros(1)
     times(inverse, diagonal, p, 1.0 / s, before)
-    for i in range(D):  # first guess: a constant metric
+    for i in range(D):  # The first guess assumes a constant metric.
         start[i] = theta[i, 0]
         place[i, 0] = start[i] + time * 0.5 * (1.0 + s / s_new) * before[i]
     for _ in range(n_iter):
@@ -198,9 +199,8 @@ def run_metropolis(
     theta, aux, scalars : state, (D, 1), (n_aux, D, 1), and numbers as in `mass`, changed in place
     X, y, weight, params : data and constants of the model, read by ``signal_of`` and ``metric_of``
     metric_params : constants of the metric
-    hypers : (n_steps, 6) step size, steps of a trajectory, relative jitter of the step size, acceptance rate to which
-    the
-        step size adapts, maximum number of fixed-point iterations, their tolerance (0: make them all)
+    hypers : (n_steps, 6) step size, number of steps of a trajectory, relative jitter of the step size, acceptance rate
+        to which the step size adapts, maximum number of fixed-point iterations, their tolerance (0: make them all)
     slots, kept, signal_of : as in `runners.run_dense`
     """
     D = theta.shape[0]
@@ -250,7 +250,7 @@ def run_metropolis(
             if status != OK:
                 break
             kick_explicit(p, p, new_gradient, new_metric, diagonal, new_inverse, 1.0, 1.0, 0.5 * h, work)
-        rate = 0.0  # of a trajectory that became infinite or NaN, or whose equations were not solved
+        rate = 0.0  # if the trajectory became infinite or NaN, or its equations were not solved
         if status == OK:
             times(new_inverse, diagonal, p, 1.0, work[0])
             change = before - 0.5 * inner(p, work[0]) - 0.5 * new_log_volume + new_extra[0]
@@ -285,17 +285,18 @@ def run_dense(
 ):  # fmt: skip
     """Stochastic Nosé-Poincaré under a metric; returns (status, number of steps made).
 
-    Like `nose_poincare.nose_poincare`, with the potential -L + T log|G| / 2, the momentum's law N(0, T G(theta)), and
-    the generalised leapfrog: implicit kick, implicit drift, explicit kick.
+    Like `nose_poincare.nose_poincare`, with the potential -L + T log|G| / 2, momentum N(0, T G(theta)), and the
+    generalised leapfrog: implicit kick, implicit drift, explicit kick.
 
     Parameters
     ----------
     theta, aux, scalars, X, y, weight, params, starts, n_batch, scale, slots, kept, signal_of
         As in `runners.run_dense`; ``aux[0]`` is the momentum.
-    metric_X, metric_y, metric_weight, metric_scale : rows of the metric, the same at every step
-        This makes it a function of theta: a metric that changes with the minibatch would change the law.
-    hypers : (n_steps, 6) step size, temperature, friction, that of q, whether the kinetic energy drives q, number of
-        fixed-point iterations
+    metric_X, metric_y, metric_weight, metric_params, metric_scale
+        Arguments of the metric, the same at every step. The metric is then a function of theta. If it changed with the
+        minibatch, the invariant distribution would change.
+    hypers : (n_steps, 6) step size, temperature, friction, friction of q, whether the kinetic energy drives q, number
+        of fixed-point iterations
     """
     D = theta.shape[0]
     metric, shape = np.empty(metric_shape(D, diagonal, True)), metric_shape(D, diagonal, False)

@@ -1,13 +1,13 @@
 """Transitions on the simplex and on (0, inf): stochastic CIR, exponential Ornstein-Uhlenbeck, SGRLD.
 
-The state ``theta`` is (n_cells, n_columns): every column is one simplex in unnormalised coordinates, a row is one
-cell (in a topic model: a word) over all of them. ``signal`` is (n_active, n_columns) and holds, for the active rows,
-the shape a = prior + estimated counts, and ``extra`` is (n_columns,), the estimated counts summed over all cells.
+The state ``theta`` is (n_cells, n_columns). Each column is one simplex in unnormalised coordinates, and each row is one
+cell of all columns (in a topic model: a word). ``signal`` (n_active, n_columns) contains the shape a = prior +
+estimated counts of the active rows. ``extra`` (n_columns,) contains the estimated counts summed over all cells.
 ``hyper[0]`` is the step size h.
 
-All kernels share the signature `TRANSITION`. An ``advance`` kernel brings lazily updated rows up to date over the time
-since the last update of each (``extra`` is then (n_active,), the elapsed sum of step sizes), a ``step`` kernel makes
-one step of length h.
+All transitions share the signature `TRANSITION`. An ``advance`` kernel brings lazily updated rows up to date over the
+time since their last update; ``extra`` (n_active,) is then the sum of the step sizes since. A ``step`` kernel makes one
+step of length h.
 """
 
 import numpy as np
@@ -18,11 +18,11 @@ from ..math.random import TINY, gamma_draw, log_gamma_draw, mixed_gamma_row, poi
 
 @helper
 def cox_ingersoll_ross(theta, shape, decay, rng):
-    """Exact draw of the CIR process after the time in which it forgets a share 1 - decay; leaves Gamma(shape, 1).
+    """Exact draw of the CIR process after the time -log(decay); leaves Gamma(shape, 1) invariant.
 
-    A Poisson number P with mean theta decay / (1 - decay), then (1 - decay) Gamma(shape + P). The usual route by a
-    non-central chi-squared with a shifted normal needs shape >= 1/2; this one works for any shape. A time below the
-    rounding of float64, where ``decay`` is 1, changes nothing.
+    Given P ~ Poisson(theta decay / (1 - decay)), the draw is (1 - decay) Gamma(shape + P, 1). This works for any shape,
+    whereas the usual non-central chi-squared draw with a shifted normal needs shape >= 1/2. If the time is so short
+    that ``decay`` rounds to 1, nothing changes.
     """
     if decay >= 1.0:
         return theta
@@ -46,9 +46,9 @@ def _cir_row(cells, shape, decay, counter, draw, rng):
 
 @kernel(TRANSITION)
 def scir_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """Bring lazily updated rows up to date: one CIR transition over the elapsed time, at their constant shape.
+    """Bring lazily updated rows up to date by one CIR transition over the elapsed time, at their constant shape.
 
-    Transitions at a constant shape compose, so one over the sum of the step sizes has the law of all of them.
+    At a constant shape, one transition over the sum of the step sizes has the same distribution as all of them.
     """
     counter, draw = start_counter(rng), np.empty(theta.shape[1])
     for i in range(rows.shape[0]):
@@ -59,7 +59,7 @@ def scir_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @kernel(TRANSITION)
 def scir_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """One CIR transition of length h at the estimated shape; writes log theta into ``aux[0]`` if there is room."""
+    """One CIR transition of length h at the estimated shape; writes log theta into ``aux[0]`` if it exists."""
     decay = np.exp(-hyper[0])
     spread = 1.0 - decay
     keep_log = aux.shape[0] > 0
@@ -87,7 +87,7 @@ def scir_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @kernel(TRANSITION)
 def no_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """Do nothing: for samplers that move all rows at every step."""
+    """Do nothing, for samplers that move all rows at every step."""
     return OK
 
 
@@ -95,7 +95,7 @@ def no_advance(theta, aux, scalars, signal, extra, hyper, rows, rng):
 def exponential_ou_step(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """Exponential Ornstein-Uhlenbeck: log theta <- m + (log theta - m) e^{-h} + s sqrt(1 - e^{-2h}) Z.
 
-    ``signal`` is m, ``extra`` is s, one per column; leaves LogNormal(m, s^2) exactly for a fixed m.
+    ``signal`` is m, and ``extra`` is s, one per column. For a fixed m, LogNormal(m, s^2) is exactly invariant.
     """
     decay = np.exp(-hyper[0])
     noise = np.sqrt(1.0 - decay * decay)
@@ -141,7 +141,7 @@ def sgrld_expanded_natural(theta, aux, scalars, signal, extra, hyper, rows, rng)
             r = rows[i]
             x = theta[r, k]
             inverse = np.exp(-x)
-            # n pi e^{-theta} = n / total, written so that it does not overflow for rare cells
+            # This form of n pi e^{-theta} = n / total does not overflow for rare cells.
             drift = inverse * (signal[i, k] - 1.0) - extra[k] / total - 1.0
             x = x + h * drift + np.sqrt(2.0 * h * inverse) * rng.standard_normal()
             if not abs(x) < 690.0:
@@ -152,10 +152,10 @@ def sgrld_expanded_natural(theta, aux, scalars, signal, extra, hyper, rows, rng)
 
 @kernel(TRANSITION)
 def sgrld_reduced_mean(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """The probabilities themselves: pi <- pi + h (a - A pi)/n + sqrt(2h/n) (sqrt(pi) Z - pi <sqrt(pi), Z>).
+    """theta = pi: pi <- pi + h (a - A pi)/n + sqrt(2h/n) (sqrt(pi) Z - pi <sqrt(pi), Z>).
 
-    A is the sum of the shapes. A step out of the simplex is returned to it by taking absolute values and rescaling.
-    Needs all rows in order. ``aux[0]`` is scratch for the normal draws.
+    A is the sum of the shapes. If a step leaves the simplex, taking absolute values and rescaling returns it there.
+    The rows must be all rows in order. ``aux[0]`` is scratch for the normal draws.
     """
     h = hyper[0]
     for k in range(theta.shape[1]):
@@ -182,10 +182,10 @@ def sgrld_reduced_mean(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @kernel(TRANSITION)
 def sgrld_reduced_natural(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """theta_j = log(pi_j / pi_last), drift ((a_j - 1)/pi_j - (a_last - 1)/pi_last) / n.
+    """theta_j = log(pi_j / pi_last), with drift ((a_j - 1)/pi_j - (a_last - 1)/pi_last) / n.
 
-    The noise is sqrt(2h/n) (Z_j/sqrt(pi_j) - Z_last/sqrt(pi_last)).
-    The last row stays 0. Needs all rows in order. 1/pi diverges for rare cells; the chain then stops with a status.
+    The noise is sqrt(2h/n) (Z_j/sqrt(pi_j) - Z_last/sqrt(pi_last)). The last row stays 0. The rows must be all rows in
+    order. For rare cells, 1/pi diverges, and the chain stops with a status.
     """
     h = hyper[0]
     last = theta.shape[0] - 1
@@ -213,7 +213,7 @@ def sgrld_reduced_natural(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @kernel(TRANSITION)
 def gamma_redraw(theta, aux, scalars, signal, extra, hyper, rows, rng):
-    """The limit h -> inf of SCIR: an independent Gamma(a, 1) draw, so that a column is a Dirichlet draw (exact)."""
+    """Independent Gamma(a, 1) draws, the limit h -> inf of SCIR, so that a column is an exact Dirichlet draw."""
     keep_log = aux.shape[0] > 0
     counter, draw = np.uint64(0) if keep_log else start_counter(rng), np.empty(theta.shape[1])
     for i in range(rows.shape[0]):
@@ -228,7 +228,7 @@ def gamma_redraw(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 @kernel(I8(F2_IN, F2_IN, I1_IN, F1_IN, F1, F1))
 def lazy_mass(theta, shape, rows, elapsed, mass, shape_mass):
-    """Sum over rows the conditional mean of each lazily updated cell, a + (theta - a) e^{-elapsed}, and its shape a."""
+    """Sum over rows the conditional means a + (theta - a) e^{-elapsed} of lazily updated cells, and their shapes a."""
     mass[:] = 0.0
     shape_mass[:] = 0.0
     for i in range(rows.shape[0]):
@@ -242,7 +242,7 @@ def lazy_mass(theta, shape, rows, elapsed, mass, shape_mass):
 
 @kernel(F1(F2_IN, I1_IN))
 def column_sums(theta, rows):
-    """Sums of theta[rows] over rows, (n_columns,)."""
+    """Column sums of theta[rows], (n_columns,)."""
     total = np.zeros(theta.shape[1])
     for r in rows:
         for k in range(theta.shape[1]):
@@ -252,7 +252,7 @@ def column_sums(theta, rows):
 
 @kernel(I8(read_only(F8, 2, "A"), F2_IN, I1_IN, F2))
 def lazy_shape(prior, counts, rows, shape):
-    """Write prior[rows] + counts[rows] (n_active, n_columns); ``counts`` without rows adds nothing."""
+    """Write prior[rows] + counts[rows] into ``shape`` (n_active, n_columns); ``counts`` may have no rows."""
     counted = counts.shape[0] > 0
     for i in range(rows.shape[0]):
         for k in range(prior.shape[1]):

@@ -1,8 +1,8 @@
-"""Adaptation in burn-in: the step size by dual averaging, and a mass from the draws of windows of growing length.
+"""Adaptation in burn-in: the step size by dual averaging, and the mass from draws in windows of increasing length.
 
-A sampler that adapts so keeps a *tail* in its ``scalars``, after the blocks of its mass: `TAIL_SIZE` numbers named
-below, then the steps at which windows end, and the mean of the draws of the present window (D). ``scalars[TAIL]`` is
-where the tail begins; 0 means that there is none. The sum of squares of a window lies in block 2 of the mass.
+Such a sampler has a *tail* in its ``scalars``, after the blocks of its mass. It consists of `TAIL_SIZE` numbers named
+below, the steps at which windows end, and the mean of the draws of the present window (D). ``scalars[TAIL]`` is the
+position of the tail, or 0 if there is none. The sum of squares of a window is in block 2 of the mass.
 """
 
 import numpy as np
@@ -19,12 +19,12 @@ TAIL = 30
 TAIL_SIZE = 12
 
 _SHRINKAGE, _OFFSET, _DECAY = 0.05, 10.0, 0.75  # of dual averaging
-_PRIOR_DRAWS, _PRIOR_VARIANCE = 5.0, 1e-3  # mixed into a variance learnt from a window
+_PRIOR_DRAWS, _PRIOR_VARIANCE = 5.0, 1e-3  # towards which the variance of a window is shrunken
 
 
 @helper(inline=True)
 def average_step(scalars, rate, target):
-    """Dual averaging of the logarithm of the step size's factor, towards an acceptance rate."""
+    """Adapt the logarithm of the step size's factor by dual averaging, towards the acceptance rate ``target``."""
     tail = int(scalars[TAIL])
     scalars[tail + N_AVERAGED] += 1.0
     n = scalars[tail + N_AVERAGED]
@@ -37,7 +37,7 @@ def average_step(scalars, rate, target):
 
 @helper
 def begin_averaging(scalars, log_factor):
-    """Average anew from a factor; large steps are tried first, since they cost little."""
+    """Start averaging again from a factor; large steps are tried first, since they cost little."""
     tail = int(scalars[TAIL])
     scalars[LOG_FACTOR] = log_factor
     scalars[tail + CENTRE] = log_factor + np.log(10.0)
@@ -69,10 +69,11 @@ def collect(scalars, theta):
 
 @helper(inline=True)
 def shrinkage_of(W, n):
-    """Share by which to shrink the correlations of a covariance of n draws.
+    """Fraction by which to shrink the correlations of a covariance of n draws.
 
-    With few draws for each entry, chance correlations stretch the longest trajectories: as many as are expected by
-    chance are removed, after Schäfer and Strimmer (2005), Statistical Applications in Genetics and Molecular Biology.
+    With few draws for each entry, spurious correlations would lengthen the longest trajectories. The fraction estimates
+    how much of the squared correlations is due to chance (Schäfer and Strimmer 2005, Statistical Applications in
+    Genetics and Molecular Biology).
     """
     chance = squares = 0.0
     for i in range(W.shape[0]):
@@ -85,7 +86,7 @@ def shrinkage_of(W, n):
 
 @helper(inline=True)
 def learn_from_window(scalars, D):
-    """Make the shrunken variance of a window the inverse mass, and forget the window; returns whether it is usable."""
+    """Set the inverse mass to the shrunken variance of a window, and clear the window; returns whether it is usable."""
     kind, n = kind_of(scalars), scalars[COUNT]
     squares = block(kind, D, 2)
     m = D if kind == 1 else D * D
@@ -113,7 +114,7 @@ def learn_from_window(scalars, D):
             W[i, i] += (1.0 - share) * _PRIOR_VARIANCE
         usable = cholesky(W, L)
         if usable:
-            # The root of the mass is the transposed inverse of that of W, found column by column.
+            # The root of the mass is the transposed inverse of the root of W, computed column by column.
             for k in range(D):
                 for i in range(D):
                     scalars[HEAD + k * D + i] = W[k, i]
@@ -131,15 +132,15 @@ def learn_from_window(scalars, D):
 
 @helper
 def adapt(scalars, theta, rate, step_size, target):
-    """Count a step of burn-in, and learn from it.
+    """Count a step of burn-in, and adapt the step size and the mass.
 
     Parameters
     ----------
     scalars : state
     theta : present state
     rate : acceptance rate of the step
-    step_size : before its factor
-    target : acceptance rate to which the step adapts; 0: it does not
+    step_size : step size without its factor
+    target : acceptance rate to which the step size adapts; 0: does not adapt
     """
     if scalars[ADAPTED] >= scalars[FREEZE_AT]:
         return
@@ -154,7 +155,7 @@ def adapt(scalars, theta, rate, step_size, target):
         if n >= scalars[tail + TAIL_SIZE + which]:
             scalars[tail + WINDOW] += 1.0
             if learn_from_window(scalars, D) and target > 0.0:
-                # In units of the draws' spread, a step of this size is about right whatever the target.
+                # In units of the draws' spread, this step size is about right for any target.
                 begin_averaging(scalars, -0.25 * np.log(1.0 * D) - np.log(step_size))
     if n >= scalars[FREEZE_AT] and target > 0.0:
         scalars[LOG_FACTOR] = scalars[tail + LOG_MEAN]
