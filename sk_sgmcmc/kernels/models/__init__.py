@@ -1,4 +1,4 @@
-"""Signals of the models, by which samplers move, and the parts of models that are drawn exactly."""
+"""Signals of the models, and conditional draws of the parts of models that are sampled exactly."""
 
 from .._lazy import lazy_modules
 

@@ -1,7 +1,8 @@
-"""Signals of models whose posterior is known exactly: test beds for the samplers.
+"""Signals of models with a known posterior, on which samplers are tested.
 
-Each has the signature `DENSE_SIGNAL` of ``runners``: it reads the minibatch ``X`` (n_batch, n_inputs), ``y``,
-``weight``, the model's constants ``params`` and ``scale`` = N/n, writes ``signal`` and ``extra``, and returns a status.
+Each signal has the signature `DENSE_SIGNAL` of ``runners``. It reads the minibatch ``X`` (n_batch, n_inputs), ``y`` and
+``weight``, the model's constants ``params``, and ``scale`` = N/n. It writes ``signal`` and ``extra``, and returns a
+status.
 """
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..runners import DENSE_SIGNAL
 
 @kernel(DENSE_SIGNAL)
 def dirichlet_categorical(theta, X, y, weight, params, scale, signal, extra):
-    """Category codes in ``X[:, 0]``, prior concentration in ``params``: signal = shape, extra = estimated total."""
+    """signal = shape, extra = estimated total count; ``X[:, 0]`` = category codes, ``params`` = prior concentration."""
     for r in range(theta.shape[0]):
         signal[r, 0] = params[r]
     total = 0.0
@@ -25,7 +26,7 @@ def dirichlet_categorical(theta, X, y, weight, params, scale, signal, extra):
 
 @kernel(DENSE_SIGNAL)
 def gamma_poisson(theta, X, y, weight, params, scale, signal, extra):
-    """Counts in the columns of ``X``, ``params`` = prior shape: signal = shape of each rate, in units of its scale."""
+    """signal = shape of each rate, in units of its scale; columns of ``X`` = counts, ``params`` = prior shape."""
     for r in range(theta.shape[0]):
         signal[r, 0] = params[0]
     for i in range(X.shape[0]):
@@ -37,7 +38,7 @@ def gamma_poisson(theta, X, y, weight, params, scale, signal, extra):
 
 @kernel(DENSE_SIGNAL)
 def log_normal_median(theta, X, y, weight, params, scale, signal, extra):
-    """Log observations in ``X``: signal = estimated posterior mean of log theta, extra = its standard deviation.
+    """signal = estimated posterior mean of log theta, extra = its standard deviation; ``X`` = log observations.
 
     ``params`` = (prior mean, prior precision, precision of an observation, posterior precision, posterior sd).
     """
@@ -54,7 +55,7 @@ def log_normal_median(theta, X, y, weight, params, scale, signal, extra):
 
 @kernel(DENSE_SIGNAL)
 def gaussian_mean(theta, X, y, weight, params, scale, signal, extra):
-    """Mean of rows of known precision; ``params`` = (precision of the prior, then the precision matrix of a row)."""
+    """Mean of rows with known precision; ``params`` = (precision of the prior, precision matrix of a row)."""
     D = theta.shape[0]
     shift = np.zeros(D)
     total = 0.0
@@ -80,9 +81,10 @@ def gaussian_mean(theta, X, y, weight, params, scale, signal, extra):
 def normal_wishart(theta, X, y, weight, params, scale, signal, extra):
     """Mean and precision L L^T of Gaussian rows, in the coordinates of `BayesianGaussian`.
 
-    theta holds sqrt(kappa_n) mean, then row by row the lower triangle of sqrt(nu_n) L, with its diagonal as sqrt(2 m_i)
-    log(L_ii / sqrt(m_i / nu_n)), m_i = nu_n - i: where the posterior has kappa_n, nu_n and the inverse scale nu_n I,
-    these have unit spread about 0, whatever the prior.
+    theta contains sqrt(kappa_n) mean, followed by the lower triangle of sqrt(nu_n) L, row by row. Diagonal entries are
+    replaced by sqrt(2 m_i) log(L_ii / sqrt(m_i / nu_n)), m_i = nu_n - i. If the posterior has kappa_n, nu_n and the
+    inverse scale nu_n I, these coordinates have about unit standard deviation around 0, for any prior.
+
     ``params`` = (kappa_n, nu_n, nu, kappa, prior mean (d), inverse scale of the Wishart prior (d, d)).
     """
     d = X.shape[1]
@@ -139,7 +141,7 @@ def normal_wishart(theta, X, y, weight, params, scale, signal, extra):
             if j < i:
                 signal[at, 0] = -pull / root
             else:
-                # Powers of L_ii: from the likelihood, the priors, and the volume elements of L and of log L_ii.
+                # The power of L_ii comes from the likelihood, the priors, and the volume elements of L and log L_ii.
                 power = total + nu - d - 1.0 + (1.0 if kappa > 0.0 else 0.0) + (d - i + 1.0)
                 signal[at, 0] = (power - L[i, i] * pull) / np.sqrt(2.0 * (params[1] - i))
                 logp += power * np.log(L[i, i])

@@ -1,10 +1,11 @@
-"""Signals of Dirichlet-multinomial regression: documents' topics as counts, under a prior for each document.
+"""Signals of Dirichlet-multinomial regression, where each group of documents has its own topic prior.
 
-Documents are draws of a Dirichlet-multinomial law whose parameter, exp(eta), is shared within a group. Within a group
-only the distinct counts matter: ``at``, the index g n_topics + k of a group and topic, ``count``, and ``times``, the
-number of documents of the group with this count of the topic; and likewise ``group``, ``length`` and ``docs`` of the
-documents' lengths, all of them in the order of their groups. Many documents of a group have equal counts, so that is
-much shorter than a list of all documents.
+The topic counts of a document have a Dirichlet-multinomial distribution with parameter exp(eta), which is shared within
+a group of documents. The likelihood depends only on the distinct counts within a group. They are stored as ``at``, the
+index g n_topics + k of group g and topic k, ``count``, and ``times``, the number of documents of the group with this
+count. Likewise, ``group``, ``length`` and ``docs`` store the distinct lengths of documents and their numbers. All of
+these are in the order of the groups. Many documents of a group have equal counts, so these lists are much shorter than
+a list of all documents.
 """
 
 import math
@@ -16,13 +17,13 @@ from .._jit import BOOL, F1, F1_IN, F2, F2_IN, F8, I1, I1_IN, I8, OK, helper, ke
 from ..math.special import digamma, digamma_difference, log_rise, trigamma
 
 Z_IN = read_only(types.uint16, 1)
-_MOST = 32  # counts below are collected by group
+_MOST = 32  # Counts below this are collected by group.
 _FEW = 20.0  # counts below which a product of factors replaces a ratio of gamma functions
 
 
 @kernel(I8(I1_IN, F1_IN, Z_IN, I1_IN, I8, I1, F1, F1))
 def count_cells(token_ptr, weights, z, group, n_topics, at, count, times):
-    """Count the topics of documents sorted by ``group``: writes as many cells as fit; returns their number.
+    """Count the topics of documents sorted by ``group``; writes as many cells as fit, and returns their number.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ def count_cells(token_ptr, weights, z, group, n_topics, at, count, times):
     """
     in_doc = np.zeros(n_topics)
     seen = np.empty(n_topics + 1, np.int64)
-    often = np.zeros((n_topics, _MOST))  # of the group: documents with n tokens of topic k
+    often = np.zeros((n_topics, _MOST))  # number of the group's documents with n tokens of topic k
     largest = np.zeros(n_topics, np.int64)
     found = np.empty(n_topics + 1, np.int64)
     weighted = weights.shape[0] > 0
@@ -44,7 +45,7 @@ def count_cells(token_ptr, weights, z, group, n_topics, at, count, times):
         n = 0
         for i in range(token_ptr[d], token_ptr[d + 1]):
             k = np.intp(z[i])
-            seen[n] = k  # no branch, which the processor could not predict
+            seen[n] = k  # No branch, since the processor could not predict it.
             n += in_doc[k] == 0.0
             in_doc[k] += weights[i] if weighted else 1.0
         for j in range(n):
@@ -83,23 +84,24 @@ def dirichlet_multinomial(at, count, times, group, length, docs, alpha, with_val
               r_{gk} = \alpha_{gk} \sum_{d \in g} \bigl[ \psi(A_d) - \psi(A_d + n_d)
               + \psi(\alpha_{dk} + n_{dk}) - \psi(\alpha_{dk}) \bigr].
 
-    Differences of digamma functions are sums of reciprocals for small counts, exact for any alpha.
+    For small counts, differences of digamma functions are computed as sums of reciprocals, which are exact for any
+    alpha.
 
     Parameters
     ----------
-    at, count, times, group, length, docs : of the documents
+    at, count, times, group, length, docs : distinct counts and lengths, as described at the top of this file
     alpha : (n_groups, n_topics)
     with_value : whether to compute the log likelihood
     residual : (n_groups, n_topics), written
 
     Returns
     -------
-    value : the log likelihood; 0 without ``with_value``
+    value : the log likelihood, or 0 without ``with_value``
     """
     n_groups, n_topics = alpha.shape
     value = 0.0
     i, j = 0, 0
-    for g in range(n_groups):  # one by one, so that a group's rows are read and written once
+    for g in range(n_groups):  # Group by group, so that each row is read and written once.
         whole = 0.0
         for k in range(n_topics):
             whole += alpha[g, k]
@@ -109,7 +111,7 @@ def dirichlet_multinomial(at, count, times, group, length, docs, alpha, with_val
             k = at[i] - g * n_topics
             a, n = alpha[g, k], count[i]
             if at[i] == before and reached < n < _FEW and n - reached == math.floor(n - reached):
-                for m in range(int(n - reached)):  # go on from the smaller count
+                for m in range(int(n - reached)):  # Continue from the smaller count.
                     rise += 1.0 / (a + reached + m)
             else:
                 rise = digamma_difference(a, n)
@@ -118,7 +120,7 @@ def dirichlet_multinomial(at, count, times, group, length, docs, alpha, with_val
             if with_value:
                 value += times[i] * log_rise(a, n)
             i += 1
-        # Of small parameters, digammas would cancel.
+        # For small parameters, the difference of two digammas would cancel.
         at_whole = digamma(whole) if whole > 1e-3 else 0.0
         below = 0.0
         while j < group.shape[0] and group[j] == g:
@@ -145,7 +147,7 @@ def _sums_of_rows(alpha):
 
 @helper
 def _trigamma_fall(a, n):
-    """trigamma(a) - trigamma(a + n), by a sum for small whole n."""
+    """trigamma(a) - trigamma(a + n), computed as a sum for small whole n."""
     if n < _FEW and n == math.floor(n):
         total = 0.0
         for i in range(int(n)):
@@ -162,9 +164,9 @@ def dirichlet_information(at, count, times, group, length, docs, alpha, own, com
     :math:`\mathrm{diag}(\mathrm{own}) - \mathrm{common}\, \alpha \alpha^\top` with
 
     .. math:: \mathrm{own}_{gk} = \alpha_{gk}^2 \sum_{d \in g} \psi'(\alpha_{gk}) - \psi'(\alpha_{gk} + n_{dk}), \qquad
-              \mathrm{common}_g = \sum_{d \in g} \psi'(A_g) - \psi'(A_g + n_d),
+              \mathrm{common}_g = \sum_{d \in g} \psi'(A_g) - \psi'(A_g + n_d).
 
-    and, for whole counts, are never above the diagonal
+    For whole counts, they are bounded by the diagonal matrix of
     :math:`\mathrm{tables}_{gk} = \alpha_{gk} \sum_{d \in g} \psi(A_g + n_d) - \psi(A_g)`, the expected number of times
     that documents draw topic k from the prior.
 

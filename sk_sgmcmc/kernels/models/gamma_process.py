@@ -1,13 +1,14 @@
 """Atom weights of a constructive gamma process, given the topics' counts in documents.
 
-Atom k has the weight r_k = E_k exp(-T_k), E_k ~ Exp(c), and T_k ~ Gamma(d_k, a) ends round d_k of a Poisson clock of
-rate a; d_k is uniform on 1, ..., R. Summed over d_k, T_k has the density (a / R) Q(R, a T_k), Q the upper incomplete
-gamma function. With K atoms there are K/R in a round, and the weights are a gamma process of mass a K/R and rate c,
-except for the atoms of later rounds.
+Atom k has the weight r_k = E_k exp(-T_k), with E_k ~ Exp(c). T_k ~ Gamma(d_k, a) is the time of event d_k of a Poisson
+process of rate a, and the round d_k is uniform on 1, ..., R. With d_k summed out, T_k has the density
+(a / R) Q(R, a T_k), Q the regularised upper incomplete gamma function. With K atoms there are K/R per round on average,
+and the weights are a gamma process of mass a K/R and rate c, except for the atoms of rounds beyond R.
 
-Counts n_dk of topic k in document d have the probability Gamma(n_dk + r_k) / Gamma(r_k) p_d^n_dk (1 - p_d)^r_k: the
-gamma-distributed activity of the topic is integrated out. Weights depend on them only through ``above`` (n_topics,
-n_levels), the number of documents with n_dk > m, and L = -sum_d log(1 - p_d).
+The count n_dk of topic k in document d has a probability proportional to
+Gamma(n_dk + r_k) / Gamma(r_k) p_d^n_dk (1 - p_d)^r_k, where the gamma-distributed activity of the topic is integrated
+out. The weights depend on the counts only through ``above`` (n_topics, n_levels), the number of documents with
+n_dk > m, and through L = -sum_d log(1 - p_d).
 """
 
 import math
@@ -23,12 +24,12 @@ from ..samplers.riemannian import METRIC
 from ..samplers.simplex import cox_ingersoll_ross
 from .lda.assignments import I4_IN, Z_IN
 
-_SHORT = 6  # levels up to which a run is read one by one
-SMALLEST = 1e-30  # a weight below it has no effect
-# Positions in ``params``: L, rounds R, shape and rate of the Gamma priors of a and of c, a fixed number of L's size,
-# and whether to compute the log density besides its gradient.
+_SHORT = 6  # Runs of at most this many levels are read level by level.
+SMALLEST = 1e-30  # Weights below this have no effect.
+# Positions in ``params``: L, rounds R, shape and rate of the Gamma priors of a and of c, a fixed number of the order of
+# L, and whether to compute the log density as well as its gradient.
 LOGS, ROUNDS, A_SHAPE, A_RATE, C_SHAPE, C_RATE, TYPICAL, DENSITY = range(8)
-_MOST_STEPS = 10  # of stepping out; shared between the two sides at random, which keeps the update exact
+_MOST_STEPS = 10  # of stepping out, divided randomly between the two sides to keep the update exact
 _MAX_SHRINKS = 200
 
 
@@ -37,9 +38,9 @@ _MAX_SHRINKS = 200
 
 @kernel(I8(I1_IN, I1_IN, F1_IN, Z_IN, F8, F2))
 def count_documents(docs, token_ptr, weights, z, sign, above):
-    """Add ``sign`` times the documents ``docs``, given by assignments, to ``above``.
+    """Add ``sign`` times the documents ``docs``, given by their assignments, to ``above``.
 
-    A token of weight w < 1 counts w at the level that its document has reached.
+    A token of weight w < 1 adds w at the level that its document has reached.
     """
     n = np.zeros(above.shape[0])
     weighted = weights.shape[0] > 0
@@ -70,9 +71,9 @@ def count_rows(doc_counts, scale, above):
 
 @kernel(types.Tuple((F2, F1))(F2_IN))
 def cells_of(above):
-    """Runs of equal cells of ``above``, as rows (k, first m, number of levels) and their values.
+    """Runs of equal cells of ``above``: rows (k, first m, number of levels), and their values.
 
-    A topic's cells end at its first 0.
+    The cells of a topic end at its first 0.
     """
     cells, values = np.empty((0, 0)), np.empty(0)
     for write in range(2):
@@ -105,7 +106,7 @@ def draw_document_scales(docs, lengths, total_weight, a0, b0, logs, rng):
 
 @helper
 def _binomial(n, p, rng):
-    """Binomial draw; the fractional part of a count is included if one more trial succeeds."""
+    """Binomial draw for n trials; a fractional part of n is added if one more trial succeeds."""
     whole = np.floor(n)
     drawn = 0.0
     if whole > 0.0:
@@ -116,11 +117,11 @@ def _binomial(n, p, rng):
 
 @helper
 def _successes(r, first, n_levels, n, rng):
-    """Sum of Binomial(n, r / (r + m)) over the levels m = first, ..., n whole.
+    """Sum of Binomial(n, r / (r + m)) over the levels m = first, ..., for whole n.
 
-    Visits trials at the gaps of the largest probability, and thins them, so that most of a run is skipped.
+    Most trials are skipped: candidate successes are drawn with the largest probability, and then thinned.
     """
-    # np.floor is a float64; math.floor, in numba 0.61 an integer that overflows, would never come to the end.
+    # np.floor returns a float64. math.floor returns an integer in numba 0.61, which overflows, so the loop never ends.
     top = r / (r + first)
     log_miss = math.log1p(-top)
     n_trials, at, drawn = n * n_levels, 0.0, 0.0
@@ -135,16 +136,16 @@ def _successes(r, first, n_levels, n, rng):
 
 @kernel(I8(F2_IN, F1_IN, F1_IN, F1, RNG))
 def draw_tables(cells, values, weights, tables, rng):
-    """Tables of a Chinese restaurant, l_k = sum_d CRT(n_dk, r_k): Binomial(above_km, r_k / (r_k + m)) over levels m.
+    """Draw l_k = sum_d CRT(n_dk, r_k) (Chinese restaurant tables), a sum of Binomial(above_km, r_k / (r_k + m)) over m.
 
-    Given them the likelihood of r_k is r_k^l_k exp(-L r_k).
+    Given l_k, the likelihood of r_k is r_k^l_k exp(-L r_k).
     """
     tables[:] = 0.0
     for i in range(cells.shape[0]):
         k, first, n_levels = int(cells[i, 0]), cells[i, 1], cells[i, 2]
         r = weights[k]
         if first == 0.0:
-            tables[k] += values[i]  # the first customer always takes a new table
+            tables[k] += values[i]  # The first customer always starts a new table.
             first, n_levels = 1.0, n_levels - 1.0
         if n_levels > _SHORT and values[i] == np.floor(values[i]):
             tables[k] += _successes(r, first, n_levels, values[i], rng)
@@ -159,13 +160,13 @@ def draw_tables(cells, values, weights, tables, rng):
 
 @helper
 def erlang_tail(n_rounds, x):
-    """log Q(R, x) and its derivative's size, the hazard x^{R-1} e^{-x} / (Gamma(R) Q), by Erlang's recursion.
+    """log Q(R, x) and minus its derivative, the hazard x^{R-1} e^{-x} / (Gamma(R) Q), by Erlang's recursion.
 
-    Step j multiplies an error by j / x, or by x / j if j is above x, so the recursion may start from 1 - j / x at a j
-    that is a few roots of x lower.
+    Step j multiplies an error by j / x, or by x / j if j exceeds x. The recursion may therefore start from 1 - j / x at
+    a j that is lower by a few square roots of x.
     """
     if x <= 0.0 or (x < n_rounds and n_rounds - x + n_rounds * math.log(x / n_rounds) < -40.0):
-        return 0.0, 0.0  # 1 and 0 to rounding, by Chernoff's bound
+        return 0.0, 0.0  # Q is 1 and the hazard 0 up to rounding, by Chernoff's bound.
     near = min(n_rounds, x)
     begin = max(0, int(near - 10.0 * math.sqrt(near) - 10.0))
     loss = 1.0 - begin / x
@@ -179,7 +180,7 @@ def erlang_tail(n_rounds, x):
 
 @helper
 def _log_rest(t, exponent, c, L, E, joint):
-    """Log likelihood of an atom's clock: E_k integrated out, or (``joint``) given."""
+    """Log likelihood of T_k, with E_k integrated out, or given E_k if ``joint``."""
     if joint:
         return -(exponent - 1.0) * t - E * L * math.exp(-t)
     return -(exponent - 1.0) * t - exponent * math.log(c + L * math.exp(-t))
@@ -187,7 +188,7 @@ def _log_rest(t, exponent, c, L, E, joint):
 
 @helper
 def _log_clock(t, exponent, c, L, E, joint, n_rounds, a):
-    """Log density of T_k, ``exponent`` = 1 + l_k."""
+    """Log density of T_k; ``exponent`` = 1 + l_k."""
     if not t > 0.0:
         return -np.inf
     return _log_rest(t, exponent, c, L, E, joint) + erlang_tail(n_rounds, a * t)[0]
@@ -195,7 +196,7 @@ def _log_clock(t, exponent, c, L, E, joint, n_rounds, a):
 
 @helper
 def _redraw_clock(t, exponent, c, L, E, joint, n_rounds, a, rng):
-    """One slice-sampling update of T_k (Neal 2003, stepping out and shrinking)."""
+    """One slice-sampling update of T_k, by stepping out and shrinking (Neal 2003)."""
     level = _log_clock(t, exponent, c, L, E, joint, n_rounds, a) + math.log(1.0 - rng.random())
     width = 1.0 + 0.2 * n_rounds / a
     low = t - width * rng.random()
@@ -223,7 +224,7 @@ def _redraw_clock(t, exponent, c, L, E, joint, n_rounds, a, rng):
 
 @helper
 def _log_number(which, log_value, E, T, tables, params, other, joint):
-    """Log density of log a (0: given T; 1: given a T) or of log c (2), ``other`` = (a, c) as they are."""
+    """Log density of log a (0: given T, 1: given a T) or of log c (2); ``other`` = present (a, c)."""
     value = math.exp(log_value)
     L, n_rounds = params[LOGS], params[ROUNDS]
     if which == 2:
@@ -242,7 +243,7 @@ def _log_number(which, log_value, E, T, tables, params, other, joint):
 
 @helper
 def _redraw_number(which, E, T, tables, params, other, joint, rng):
-    """One slice-sampling update of a or c, by its logarithm."""
+    """One slice-sampling update of log a or log c; returns a or c."""
     x = math.log(other[1] if which == 2 else other[0])
     level = _log_number(which, x, E, T, tables, params, other, joint) + math.log(1.0 - rng.random())
     low = x - rng.random()
@@ -269,11 +270,13 @@ def _redraw_number(which, E, T, tables, params, other, joint, rng):
 
 @kernel(I8(F2, F1_IN, F1_IN, F8, RNG))
 def draw_atoms(theta, tables, params, decay, rng):
-    """Redraw the weights given the tables, by conditionals that leave the posterior invariant.
+    """Redraw the weights given the tables, by conditional updates that leave the posterior invariant.
 
-    ``theta`` (2 K + 2, 1) holds log E, log T, log a, log c. T_k, a and c by slice sampling (a twice: given T and given
-    a T, between which it would otherwise creep), E_k from its Gamma law. With ``decay`` = 0 the draws of T, a and c
-    have E integrated out. Otherwise E and c make Cox-Ingersoll-Ross transitions that remember that share.
+    ``theta`` (2 K + 2, 1) contains log E, log T, log a and log c. T_k, a and c are drawn by slice sampling, and E_k
+    from its Gamma distribution. a is drawn twice, given T and given a T, because either update alone mixes slowly.
+
+    With ``decay`` = 0, T, a and c are drawn with E integrated out. Otherwise, E and c make Cox-Ingersoll-Ross
+    transitions, whose autocorrelation is ``decay``.
     """
     K = tables.shape[0]
     L = params[LOGS]
@@ -308,7 +311,7 @@ def draw_atoms(theta, tables, params, decay, rng):
 
 @kernel(DENSE_SIGNAL, fast_sums=True)
 def gamma_process(theta, X, y, weight, params, scale, signal, extra):
-    """Gradient in log E, log T, log a and log c; the rows of ``X`` and ``weight`` are `cells_of`."""
+    """Gradient in log E, log T, log a and log c; ``X`` and ``weight`` are the results of `cells_of`."""
     K = (theta.shape[0] - 2) // 2
     L, n_rounds = scale * params[LOGS], params[ROUNDS]
     a, c = math.exp(theta[2 * K, 0]), math.exp(theta[2 * K + 1, 0])
@@ -322,7 +325,7 @@ def gamma_process(theta, X, y, weight, params, scale, signal, extra):
         r[k] = math.exp(max(theta[k, 0] - T, -690.0))
         log_tail, hazard = erlang_tail(n_rounds, a * T)
         logp += theta[k, 0] - c * E + theta[K + k, 0] + log_tail - L * r[k]
-        signal[k, 0] = -L * r[k]  # as yet the likelihood's alone, by log r
+        signal[k, 0] = -L * r[k]  # So far, this is the likelihood's gradient in log r.
         signal[K + k, 0] = 1.0 - a * T * hazard
         signal[2 * K, 0] -= a * T * hazard
         signal[2 * K + 1, 0] -= c * E
@@ -348,7 +351,7 @@ def gamma_process(theta, X, y, weight, params, scale, signal, extra):
 
 @kernel(METRIC)
 def gamma_process_metric(theta, X, y, weight, params, scale, out, extra):
-    """Diagonal metric: expected information of tables and the priors, with ``params[TYPICAL]`` in the place of L.
+    """Diagonal metric: expected information of the tables and the priors, with ``params[TYPICAL]`` instead of L.
 
     1 + c E + r L for log E, 1 + (a T)^2 / R + T^2 r L for log T, K for log a and log c.
     """
@@ -372,14 +375,14 @@ def gamma_process_metric(theta, X, y, weight, params, scale, out, extra):
 
 @kernel(I8(I1_IN, I4_IN, F1_IN, Z_IN, I1_IN, F2_IN, F1_IN, F1_IN, F8, F1_IN, F1))
 def pair_gains(token_ptr, words, weights, z, partner, counts, topic_mass, beta, beta_mass, doc_prior, gains):
-    """The documents' evidence for keeping two topics apart, for each topic j whose partner[j] > j.
+    """Evidence of the documents for keeping two topics separate, for each topic j with partner[j] > j.
 
-    The difference of log p(z) between the present assignments and those with both topics merged, plus the entropy of
-    the choice between the two for each of their tokens.
+    It is the difference of log p(z) between the present assignments and the merged ones, plus the entropy of the choice
+    between the two topics for each of their tokens.
 
     Parameters
     ----------
-    partner : (n_topics,), the other topic of a pair, -1 for none
+    partner : (n_topics,), the other topic of each pair, -1 for none
     gains : (n_topics,), written
     """
     n_doc = np.zeros(counts.shape[1])

@@ -1,11 +1,12 @@
-"""Signals of densities on manifolds: test beds for the geodesic samplers, and the posteriors of their papers.
+"""Signals of densities on manifolds, for tests of geodesic samplers, and of the posteriors in their papers.
 
-Each has the signature `DENSE_SIGNAL`, writes the gradient of the log density of all the data (not of its negative) into
-``signal``, the log density into ``extra[0]`` and, with at least two rows in the minibatch, an unbiased estimate of
-the variance of the gradient's noise, averaged over coordinates, into ``extra[1]``.
+Each signal has the signature `DENSE_SIGNAL`. It writes the gradient of the log density of all the data (not of its
+negative) into ``signal``, and the log density into ``extra[0]``. If the minibatch has at least two rows, ``extra[1]``
+is an unbiased estimate of the variance of the gradient's noise, averaged over coordinates.
 
-In the first two, a row of ``X`` is a linear term of the log density, laid out like ``theta``: data of a von Mises-
-Fisher law are such terms, and terms that add up to 0 make the gradient noisy without changing the density.
+In the first two signals, a row of ``X`` is a linear term of the log density, in the layout of ``theta``. Data from a
+von Mises-Fisher distribution are such terms. Terms that sum to 0 add noise to the gradient without changing the
+density.
 """
 
 import math
@@ -18,7 +19,7 @@ from ..runners import DENSE_SIGNAL
 
 @helper
 def add_linear_terms(theta, X, weight, scale, signal, extra):
-    """Add the scaled sum of the rows of ``X`` to the gradient, and its product with theta to the log density."""
+    """Add the scaled sum of the rows of ``X`` to the gradient, and its inner product with theta to the log density."""
     width = theta.shape[1]
     n, size = X.shape[0], X.shape[1]
     if size == 0:
@@ -34,13 +35,13 @@ def add_linear_terms(theta, X, weight, scale, signal, extra):
         extra[0] += scale * total * theta[j // width, j % width]
         spread += squares - total * total / n
     if n > 1:
-        # Sampling n of N rows without replacement: N^2/n times the variance of a row, times (1 - n/N).
+        # If n of N rows are drawn without replacement, this is N^2/n times the variance of a row, times (1 - n/N).
         extra[1] = scale * scale * n * max(1.0 - 1.0 / scale, 0.0) * spread / ((n - 1.0) * size)
 
 
 @kernel(DENSE_SIGNAL)
 def restricted_gaussian(theta, X, y, weight, params, scale, signal, extra):
-    """sum over rows x of theta of b'x - x'Ax/2; ``params`` = (b of every row, A), both in C order."""
+    """log density = sum over rows x of theta of b'x - x'Ax/2; ``params`` = (b of every row, A), in C order."""
     n_rows, width = theta.shape
     extra[:] = 0.0
     at = n_rows * width
@@ -58,7 +59,7 @@ def restricted_gaussian(theta, X, y, weight, params, scale, signal, extra):
 
 @kernel(DENSE_SIGNAL)
 def exponential_mixture(theta, X, y, weight, params, scale, signal, extra):
-    """Rows independent, each of density sum_m exp(c_m'x + a_m); ``params`` = (a_m, c_m) for m = 0, 1, ..."""
+    """Independent rows x, each with density sum_m exp(c_m'x + a_m); ``params`` = (a_m, c_m) for m = 0, 1, ..."""
     n_rows, width = theta.shape
     n_modes = params.shape[0] // (width + 1)
     extra[:] = 0.0
@@ -92,7 +93,7 @@ def exponential_mixture(theta, X, y, weight, params, scale, signal, extra):
 def chained_vmf_mixture(theta, X, y, weight, params, scale, signal, extra):
     """Data from vMF(v1, kappa) + vMF((v1 + v2)/|v1 + v2|, kappa), half each; theta = (v1, v2), priors vMF(m, kappa0).
 
-    ``params`` = (kappa, kappa0, m). The noise's variance is that of its tangential part.
+    ``params`` = (kappa, kappa0, m). ``extra[1]`` is the variance of the tangential part of the noise.
     """
     width = theta.shape[1]
     kappa, prior_kappa = params[0], params[1]
@@ -128,7 +129,7 @@ def chained_vmf_mixture(theta, X, y, weight, params, scale, signal, extra):
             radial_first += to_first * theta[0, i]
             radial_second += to_both * theta[1, i]
         squares -= radial_first * radial_first + radial_second * radial_second
-    # Only the tangential part of the noise moves the chain, and on a circle that may be all of it.
+    # Only the tangential part of the noise affects the chain. On a circle, this may be all of the noise.
     total = 0.0
     for r in range(2):
         radial = 0.0
@@ -147,7 +148,7 @@ def chained_vmf_mixture(theta, X, y, weight, params, scale, signal, extra):
 
 @helper
 def solve_posterior(A, b, c, inverse):
-    """Cholesky: write A^-1 b into c and A^-1 into ``inverse``; return log |A|, nan if A is not positive definite."""
+    """Write A^-1 b into c and A^-1 into ``inverse``; return log |A|, or nan if A is not positive definite."""
     n = b.shape[0]
     L = np.zeros((n, n))
     log_det = 0.0
@@ -183,11 +184,11 @@ def solve_posterior(A, b, c, inverse):
 
 @kernel(DENSE_SIGNAL)
 def factor_completion(theta, X, y, weight, params, scale, signal, extra):
-    """Rows x = theta'c + noise with c ~ N(0, diag(tau^2)) integrated out; entries that are nan are not observed.
+    """Rows x = theta'c + noise with c ~ N(0, diag(tau^2)) integrated out; entries that are nan are missing.
 
-    theta (rank, width) has orthonormal rows; ``params`` = (sigma, tau_1, ..., tau_rank). With A = sigma^2 diag(1/tau^2)
-    + sum_i u_i u_i', b = sum_i u_i x_i over observed i, and the posterior mean c = A^-1 b, a row adds
-    b'c / (2 sigma^2) - log|A| / 2, whose gradient in u_i is (x_i - u_i'c) c / sigma^2 - A^-1 u_i.
+    theta (rank, width) has orthonormal rows and columns u_i; ``params`` = (sigma, tau_1, ..., tau_rank). With sums over
+    observed i, let A = sigma^2 diag(1/tau^2) + sum_i u_i u_i' and b = sum_i u_i x_i. The posterior mean is c = A^-1 b.
+    A row adds b'c / (2 sigma^2) - log|A| / 2, whose gradient in u_i is (x_i - u_i'c) c / sigma^2 - A^-1 u_i.
     """
     rank, width = theta.shape
     variance = params[0] * params[0]

@@ -1,4 +1,4 @@
-"""Metrics of the models, Fisher information and prior, for `sk_sgmcmc.kernels.samplers.riemannian`."""
+"""Metrics of the models for `sk_sgmcmc.kernels.samplers.riemannian`: Fisher information plus the prior."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from .linear.design import dot
 
 @helper
 def _add_moments(b, weight, third, out):
-    """Add weight b b^T to G, and third b_k b b^T to dG_k if ``out`` has room for them."""
+    """Add weight b b^T to G, and third b_k b b^T to each dG_k if ``out`` has room for derivatives."""
     D = b.shape[0]
     for i in range(D):
         for j in range(i + 1):
@@ -24,7 +24,7 @@ def _add_moments(b, weight, third, out):
 
 @helper
 def _mirror(out):
-    """Fill the upper triangles from the lower ones."""
+    """Copy the lower triangles to the upper ones."""
     D = out.shape[1]
     for block in range(out.shape[0] // D):
         for i in range(D):
@@ -36,9 +36,9 @@ def _mirror(out):
 def logistic(theta, X, y, weight, params, scale, out, extra):
     """Fisher information of the rows times ``scale``, plus the prior's precision.
 
-    Coordinates are those of `linear.design`; ``params`` = (prior's precision A (D, D), T (D, D)), both whitened, and
-    ``y`` is that of `linear.multinomial`. With b_k the derivative of class k's linear predictor and p its probability,
-    G is the second central moment of b, and its derivatives are the third ones.
+    The coordinates are as in `linear.design`, and ``y`` is as in `linear.logistic`. ``params`` = (prior's precision A
+    (D, D), T (D, D)), both whitened. Let b_k be the derivative of the linear predictor of class k, and p_k the
+    probability of the class. Then G is the second central moment of b under p, and its derivatives are third moments.
     """
     D = theta.shape[0]
     m = X.shape[1]
@@ -88,7 +88,7 @@ def logistic(theta, X, y, weight, params, scale, out, extra):
 
 @kernel(METRIC)
 def poisson(theta, X, y, weight, params, scale, out, extra):
-    """As `logistic`, for counts with a log link."""
+    """Like `logistic`, for counts with a log link."""
     D = theta.shape[0]
     lo = D * D
     out[:] = 0.0
@@ -114,10 +114,11 @@ def poisson(theta, X, y, weight, params, scale, out, extra):
 
 @kernel(METRIC)
 def normal_wishart(theta, X, y, weight, params, scale, out, extra):
-    """Expected Fisher information with the prior's as further rows, in the coordinates of `gaussian.normal_wishart`.
+    """Expected Fisher information with the prior as additional rows, in the coordinates of `conjugate.normal_wishart`.
 
-    With S = (L L^T)^{-1}, entries a = (i, j) and a' = (i', j') of L have G = nu_n e_a e_a' S_ii' where j = j', plus
-    nu_n / (2 m_i) for a = a' on the diagonal; e_a is the derivative of L_ij in its coordinate. The mean has L L^T.
+    Let S = (L L^T)^{-1}, and let e_a be the derivative of L_ij in its coordinate. Entries a = (i, j) and a' = (i', j')
+    of L with j = j' have G = nu_n e_a e_a' S_ii', plus nu_n / (2 m_i) for a = a' on the diagonal. The mean has
+    G = L L^T.
     """
     D = theta.shape[0]
     freedom = params[1]
@@ -162,7 +163,7 @@ def normal_wishart(theta, X, y, weight, params, scale, out, extra):
         for c in range(D - d):
             k, col = row[c], column[c]
             at = D + (d + c) * D
-            step = e[c]  # dL_kl along theta_c
+            step = e[c]  # derivative of L_kl in theta_c
             for i in range(d):
                 out[at + k, i] += step * L[i, col]
                 out[at + i, k] += step * L[i, col]

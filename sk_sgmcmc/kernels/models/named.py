@@ -1,10 +1,12 @@
 """A user's log density of named, constrained parameters, as a function of one vector of free coordinates.
 
-A *layout* lists the parameters: a tuple of (name, shape, kind, copies, width), where each of ``copies`` is a vector of
-``width`` numbers, of one of the kinds below. Free coordinates and numbers lie one parameter after the other. A positive
-number is the exponential of its coordinate. A simplex of ``width`` cells has one coordinate less: the softmax of their
-isometric image, whose volume element is the root of ``width`` times the product of the cells. Of an increasing vector
-the coordinates are its first number and the logarithms of its differences.
+A *layout* lists the parameters as tuples (name, shape, kind, copies, width). Each of the ``copies`` is a vector of
+``width`` numbers of one of the kinds below. Free coordinates and numbers are stored one parameter after the other.
+
+* A positive number is the exponential of its coordinate.
+* A simplex of ``width`` cells has one coordinate less than cells. It is the softmax of an isometric image of the
+  coordinates, with volume element sqrt(width) times the product of the cells.
+* The coordinates of an increasing vector are its first number and the logarithms of its differences.
 """
 
 import math
@@ -21,11 +23,11 @@ from .._user import frozen_in
 
 FREE, POSITIVE, SIMPLEX, ORDERED = range(4)
 NUMBER, WHOLE, BOOLEAN = range(3)  # kinds of data
-_STEP = 6e-6  # of central differences: the cube root of the precision of a float64
+_STEP = 6e-6  # step of central differences, the cube root of the precision of a float64
 
 
 def table_of(layout):
-    """Rows (kind, first coordinate, first number, copies, width), and the numbers of coordinates and numbers."""
+    """Rows (kind, first coordinate, first number, copies, width), number of coordinates, and number of numbers."""
     rows, n_free, n_numbers = [], 0, 0
     for _, _, kind, copies, width in layout:
         rows.append((kind, n_free, n_numbers, copies, width))
@@ -36,7 +38,7 @@ def table_of(layout):
 
 @helper
 def constrain(table, theta, x):
-    """Write the numbers x of free coordinates theta; returns the logarithm of the volume element."""
+    """Write the numbers x for free coordinates theta; returns the logarithm of the volume element."""
     log_volume = 0.0
     for b in range(table.shape[0]):
         kind, lo, out, copies, width = table[b]
@@ -78,7 +80,7 @@ def constrain(table, theta, x):
 
 @helper
 def pull_back(table, theta, x, slope, gradient):
-    """Write the gradient in free coordinates, volume element included, given that in the numbers x, ``slope``."""
+    """Write the gradient in free coordinates, including the volume element, given the gradient ``slope`` in x."""
     for b in range(table.shape[0]):
         kind, lo, out, copies, width = table[b]
         if kind == FREE:
@@ -90,7 +92,7 @@ def pull_back(table, theta, x, slope, gradient):
         elif kind == ORDERED:
             for c in range(copies):
                 total = 0.0
-                for i in range(width - 1, -1, -1):  # a coordinate moves all numbers from its own on
+                for i in range(width - 1, -1, -1):  # A coordinate moves its own number and all later ones.
                     at = c * width + i
                     total += slope[out + at]
                     gradient[lo + at] = total if i == 0 else total * np.exp(theta[lo + at]) + 1.0
@@ -116,11 +118,11 @@ class Call:
     ----------
     layout : tuple
     order : tuple of str
-        Its arguments: parameters, names of data, and "rows", "scale" and "gradient" where it takes them.
+        Arguments of the function: parameters, names of data, and "rows", "scale" and "gradient" if it takes them.
     columns : tuple of (name, kind, first column, shape of a row)
-        Of the observations that have names, in the rows.
+        Named observations, which are columns of the rows.
     constants : tuple of (name, kind, first constant, shape)
-        Of the other data that have names. If there are any, ``rows`` is a pair of the rows and all constants.
+        Other named data. If there are any, ``rows`` is a pair of the rows and all constants.
     """
 
     layout: tuple
@@ -134,7 +136,7 @@ class Call:
         return "gradient" in self.order
 
     def source(self):
-        """Text of ``call(x, rows, scale, slope)``, which hands the function its parameters by name."""
+        """Source of ``call(x, rows, scale, slope)``, which passes the function its parameters, data and gradient."""
         parts, written, at = {"rows": "rows", "scale": "scale"}, [], 0
         for name, shape, _, copies, width in self.layout:
             end = at + copies * width
@@ -158,15 +160,15 @@ class Call:
         return f"def call(x, rows, scale, slope):\n    return function({', '.join(parts[n] for n in self.order)})\n"
 
     def of(self, function, whole=lambda part: part):
-        """The function ``call(x, rows, scale, slope)``, not compiled; ``whole`` makes columns contiguous."""
+        """The function ``call(x, rows, scale, slope)``, not yet compiled; ``whole`` makes columns contiguous."""
         names = {"function": function, "Gradient": namedtuple("Gradient", [part[0] for part in self.layout])}
         names |= {"whole": whole, "int64": np.int64}
-        exec(self.source(), names)  # numba has no other way to spread an array over arguments of different shapes
+        exec(self.source(), names)  # In numba, nothing else splits an array into arguments of different shapes.
         return names["call"]
 
 
 def python_call(callback):
-    """The jitted ``call(x, rows, scale, slope)`` of a function that only Python runs, of the same arguments."""
+    """The jitted ``call(x, rows, scale, slope)`` for a Python function with the same arguments."""
 
     def call(x, rows, scale, slope):
         with numba.objmode(value="float64"):
@@ -177,7 +179,7 @@ def python_call(callback):
 
 
 def with_gradient(call, layout):
-    """The jitted log density and gradient in free coordinates, of a call that writes its own."""
+    """The jitted log density and gradient in free coordinates, for a call that writes the gradient."""
     table, _, n_numbers = table_of(layout)
 
     def log_density_and_gradient(theta, rows, scale, gradient):
@@ -191,7 +193,7 @@ def with_gradient(call, layout):
 
 
 def by_differences(call, layout):
-    """The same, of a call that writes no gradient: central differences in free coordinates."""
+    """The same, for a call that writes no gradient, by central differences in free coordinates."""
     table, _, n_numbers = table_of(layout)
 
     def log_density_and_gradient(theta, rows, scale, gradient):
@@ -217,9 +219,9 @@ def by_differences(call, layout):
 
 
 def compiled_density(function, call, wrap):
-    """`with_gradient` or `by_differences` of a user's function, compiled once per process and values around it.
+    """`with_gradient` or `by_differences` of a user's function, compiled once per process and key of `frozen_in`.
 
-    Raises what numba raises if it cannot be compiled, and TypeError if it returns no number.
+    Raises numba's error if the function cannot be compiled, and TypeError if it does not return a number.
     """
     return _compiled(function, call, wrap, frozen_in(function))
 
@@ -227,7 +229,7 @@ def compiled_density(function, call, wrap):
 @lru_cache(maxsize=64)
 def _compiled(function, call, wrap, _frozen):
     plain, options = (function.py_func, function.targetoptions) if is_jitted(function) else (function, {})
-    # A division by zero, where a positive number underflows, is to give inf, as in NumPy, not an exception.
+    # If a positive number underflows, dividing by it must give inf, as in NumPy, not raise an exception.
     options = {"error_model": "numpy", "fastmath": options.get("fastmath", False)}
     jitted = numba.njit(call.of(numba.njit(**options)(plain), np.ascontiguousarray))
     vector, rows = numba.types.Array(numba.float64, 1, "C"), numba.types.Array(numba.float64, 2, "C", readonly=True)
@@ -241,5 +243,5 @@ def _compiled(function, call, wrap, _frozen):
 
 
 def is_compiled(function):
-    """Whether numba has jitted a function."""
+    """Whether a function is jitted by numba."""
     return is_jitted(function)

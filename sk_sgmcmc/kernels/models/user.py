@@ -1,4 +1,4 @@
-"""A user's own log density as a signal."""
+"""Signals and metrics that call a user's functions."""
 
 import numba
 import numpy as np
@@ -53,7 +53,7 @@ def _signal(jitted):
 
 
 def _controlled_signal(jitted):
-    """With ``params`` = (mode (D), gradient there (D), log density there), each on all the data."""
+    """With ``params`` = (mode (D), gradient at the mode (D), log density at the mode), on all the data."""
     key = explained_by(lambda theta, X, params, scale: jitted(theta.ravel(), X, scale, np.zeros(theta.size)))
 
     def signal(theta, X, y, weight, params, scale, signal, extra):
@@ -77,7 +77,7 @@ def _controlled_signal(jitted):
 
 
 def _signal_of_constants(jitted):
-    """With ``params`` = constants, which the function receives beside the rows."""
+    """With ``params`` = constants, which the function receives together with the rows."""
 
     def explain(theta, X, params, scale):
         jitted(theta.ravel(), (X, params), scale, np.zeros(theta.size))
@@ -99,7 +99,7 @@ def _signal_of_constants(jitted):
 
 
 def _controlled_signal_of_constants(jitted):
-    """With ``params`` = (mode, gradient there, log density there, constants)."""
+    """With ``params`` = (mode, gradient at the mode, log density at the mode, constants)."""
 
     def explain(theta, X, params, scale):
         jitted(theta.ravel(), (X, params[2 * theta.size + 1 :]), scale, np.zeros(theta.size))
@@ -177,9 +177,9 @@ _SIGNALS = {
 
 
 def user_signal(function, controlled=False, constants=False):
-    """The signal kernel of a user's function, compiled; raises TypeError or ValueError if it is not one.
+    """The compiled signal kernel of a user's function; raises TypeError or ValueError if the function is not valid.
 
-    With ``constants``, the function receives a pair, rows and constants, in place of the rows.
+    With ``constants``, the function receives a pair of rows and constants instead of the rows.
     """
     lack = "the samplers need the gradient besides the log density"
     function = checked_function(function, "log_density_and_gradient", 4, lack, HOW)
@@ -188,7 +188,7 @@ def user_signal(function, controlled=False, constants=False):
 
 
 def user_metric(function, diagonal):
-    """The metric kernel of a user's function, compiled; raises TypeError or ValueError if it is not one."""
+    """The compiled metric kernel of a user's function; raises TypeError or ValueError if the function is not valid."""
     if function is None:
         raise ValueError(f"This sampler moves under a metric, but the density has metric=None. {METRIC_HOW}")
     lack = "Riemannian samplers need the derivatives besides the metric"

@@ -1,4 +1,4 @@
-"""Mixtures of von Mises-Fisher distributions: labels given everything else, means given labels, and their loop."""
+"""Mixtures of von Mises-Fisher distributions: draws of labels, means and weights, and the loop that makes steps."""
 
 import math
 
@@ -15,14 +15,15 @@ from .spherical.admixture import sparse_products
 
 @helper
 def redraw_labels(means, weights, kappas, ptr, words, values, rows, labels, counts, sums, rng):
-    """Draw the component of each of ``rows`` anew, and update the sums from which means and weights are drawn.
+    """Redraw the component of each of ``rows``, and update the sums from which means and weights are drawn.
 
     Parameters
     ----------
     means, weights, kappas : (n_components, n_features), (n_components,), (n_components,)
     ptr, words, values : the data, CSR; an empty row has no component
-    rows, labels : indices of rows; (n_rows,) component of each row, -1 if it has none yet; changed in place
-    counts, sums : (n_components,) number, (n_components, n_features) sum of the rows of each; changed in place
+    rows : indices of rows
+    labels : (n_rows,), component of each row, -1 if it has none yet; changed in place
+    counts, sums : (n_components,), (n_components, n_features), number and sum of its rows; changed in place
     """
     n_components = means.shape[0]
     products = np.empty((rows.shape[0], n_components))
@@ -72,14 +73,14 @@ def linear_pull_into(theta, params, signal, extra):
 
 @kernel(DENSE_SIGNAL)
 def linear_pull(theta, X, y, weight, params, scale, signal, extra):
-    """sum over rows of b'x: independent von Mises-Fisher laws; ``params`` = b of every row, in C order."""
+    """Independent von Mises-Fisher rows, of log density b'x + const; ``params`` = b of every row, in C order."""
     linear_pull_into(theta, params, signal, extra)
     return OK
 
 
 @helper
 def redraw_means(theta, params, rng):
-    """Draw every row of theta exactly from the law of `linear_pull`."""
+    """Draw every row of theta exactly from the distribution of `linear_pull`."""
     width = theta.shape[1]
     for r in range(theta.shape[0]):
         von_mises_fisher_draw(params[r * width : (r + 1) * width], theta[r], rng)
@@ -87,7 +88,7 @@ def redraw_means(theta, params, rng):
 
 @kernel(I8(F2, F1_IN, RNG))
 def exact_means(theta, params, rng):
-    """`redraw_means` for Python."""
+    """`redraw_means`, callable from Python."""
     redraw_means(theta, params, rng)
     return OK
 
@@ -98,10 +99,10 @@ I2_IN = read_only(types.int64, 2)
 
 @helper
 def exchange_labels(means, velocity, weights, kappas, kappas_move, labels, counts, sums, rng):
-    """A Metropolis step that exchanges the weights of two components, since sticks are ordered.
+    """A Metropolis step that exchanges two components but not their weights, since stick-breaking weights are ordered.
 
-    A concentration that is given belongs to its component: it stays there unless ``kappas_move``, and only components
-    of equal concentration are exchanged.
+    Without ``kappas_move``, the concentrations are fixed for each component. Then only components with equal
+    concentrations are exchanged.
     """
     n = weights.shape[0]
     i = rng.integers(0, n)
@@ -126,7 +127,7 @@ def exchange_labels(means, velocity, weights, kappas, kappas_move, labels, count
 
 @helper
 def redraw_weights(weights, counts, concentration, is_process, rng):
-    """Draw weights given the number of rows of each component: from a Dirichlet law, or by sticks."""
+    """Draw weights given the number of rows of each component, from a Dirichlet distribution or by stick-breaking."""
     n = weights.shape[0]
     total = 0.0
     if is_process:
@@ -182,10 +183,10 @@ def run_mixture(
     means, aux, scalars : state of the sampler of the means; means (n_components, n_features) has unit rows
     weights, kappas, labels, counts, sums : the rest of the state, see `redraw_labels`; all changed in place
     ptr, words, values : the data, CSR
-    batches : (n_steps, n_batch) rows whose labels are drawn anew
+    batches : (n_steps, n_batch) rows whose labels are redrawn
     pull : (n_features,) concentration times direction of the means' prior
-    prior : (concentration of the weights, 1 for sticks or 0, 1 to learn kappas or 0, mean and standard deviation of
-        log kappa)
+    prior : (concentration of the weights, 1 for stick-breaking or 0, 1 to learn kappas or 0, mean and standard
+        deviation of log kappa)
     how : `MOVE`, `DRAW` or `LEAVE`
     hypers : (n_steps * n_inner, n_hyper)
     """

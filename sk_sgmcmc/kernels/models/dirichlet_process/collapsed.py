@@ -1,24 +1,26 @@
 """Dirichlet-process mixtures of categorical rows with components integrated out: labels, splits and merges.
 
-Rows are sparse: row i holds the cells ``cells[indptr[i]:indptr[i + 1]]`` with ``entries``, and has the weight
-``weights[i]``; ``values`` are entries times the weight. A row counts for others with its values, but its own label is
-drawn by its entries, as that of a whole row: its evidence about a cluster has its weight, while its own membership is
-as certain as that of any row. The meaning of a cell depends on ``kind``:
+Rows are sparse. Row i contains the cells ``cells[indptr[i]:indptr[i + 1]]`` with ``entries``, and has the weight
+``weights[i]``; ``values`` are entries times the weight. A row contributes its values to its cluster, but its own label
+is drawn with its entries, as for a row of weight 1. The weight thus scales the row's evidence about a cluster, not the
+certainty of its label. The meaning of a cell depends on ``kind``:
 
 `MULTINOMIAL`
-    A column of counts. All of a row's tokens are draws from one Dirichlet-distributed law.
+    A column of counts. All tokens of a row are draws from one distribution with a Dirichlet prior.
 `CATEGORICAL`
-    A level of a column. Each column, a block of cells, has its own law; a missing entry has no cell.
+    A level of a column. Each column, a block of cells, has its own distribution. A missing entry has no cell.
 `BERNOULLI`
-    Of D columns, cell d is a 1 in column d and cell D + d a missing entry; all others are 0.
+    For D columns, cell d is a 1 in column d and cell D + d is a missing entry. All other entries are 0.
 
-Clusters occupy slots. ``counts`` (n_cells + n_blocks, n_slots) holds sums of values over the rows of each, then sums
-over blocks (no such rows for `BERNOULLI`); ``sizes`` (n_slots,) sums of weights, 0 for a free slot. ``prior`` is laid
-out like the rows of ``counts``; for `BERNOULLI` it has the shape of a 1 in each column, then that of a 0.
+Clusters occupy slots. ``counts`` (n_cells + n_blocks, n_slots) contains the sums of values over the rows of each
+cluster, followed by the sums over blocks (no such rows for `BERNOULLI`). ``sizes`` (n_slots,) contains sums of weights,
+0 for a free slot. ``prior`` has the layout of a column of ``counts``. For `BERNOULLI` it contains the prior shapes of 1
+in each column, followed by the prior shapes of 0.
 
-Weights that are not all equal to 1 give a pseudo-posterior, the likelihood of row i being sum_j omega_j f_j(x_i) to the
-power w_i. For any label z_i that sum is omega_z f_z(x_i) over the probability of z_i, so that an allocation of rows
-counts w_i times the log of that probability. Sizes count labels: sums of weights over their mean.
+Weights that are not all equal to 1 give a pseudo-posterior, in which the likelihood of row i is sum_j omega_j f_j(x_i)
+to the power w_i. For any label z_i, this sum is omega_z f_z(x_i) divided by the probability of z_i. The log probability
+of an allocation of rows therefore counts row i w_i times. In the prior of labels, sizes are sums of weights divided by
+the mean weight.
 """
 
 from math import lgamma
@@ -41,7 +43,7 @@ _SMALLEST = 1e-150
 
 @helper
 def add_row(i, sign, slot, indptr, cells, values, weights, kind, block, counts, sizes):
-    """Add row i to a slot, or remove it with ``sign`` -1."""
+    """Add row i to a slot (``sign`` 1), or remove it (-1)."""
     n_cells = block.shape[0]
     sizes[slot] += sign * weights[i]
     for e in range(indptr[i], indptr[i + 1]):
@@ -52,7 +54,7 @@ def add_row(i, sign, slot, indptr, cells, values, weights, kind, block, counts, 
 
 @helper(fast_sums=True)
 def log_zeros(slot, prior, counts, size):
-    """Log probability that a row is 0 in all columns, given a slot of Bernoulli rows of this ``size``."""
+    """Log probability that a row is 0 in all columns, given the Bernoulli rows in a slot, of total weight ``size``."""
     D = prior.shape[0] // 2
     total = 0.0
     for start in range(0, D, 16):
@@ -68,7 +70,7 @@ def log_zeros(slot, prior, counts, size):
 
 @helper
 def log_predictive(i, slot, indptr, cells, entries, kind, prior, block, counts, sizes):
-    """Log probability of row i given the rows in a slot, without row i; that of the prior for a free slot."""
+    """Log probability of row i given the rows in a slot, which must not include row i; for a free slot, the prior's."""
     n_cells = block.shape[0]
     total = 0.0
     if kind == BERNOULLI:
@@ -127,9 +129,9 @@ def times_exponential(p, logs, top):
 def slot_weights(
     i, top, free, concentration, indptr, cells, entries, kind, prior, block, counts, sizes, zeros, p, logs
 ):
-    """Weights of row i's conditional law over the slots 0..top-1 (in p[:top]) and a new cluster (in p[top]).
+    """Conditional weights of row i for the slots 0..top-1 (in p[:top]) and a new cluster (in p[top]).
 
-    ``free`` is a free slot, ``zeros`` holds `log_zeros` of each slot at its present size.
+    ``free`` is a free slot, and ``zeros`` contains `log_zeros` of each slot at its present size.
     """
     n_cells = block.shape[0]
     for j in range(top):
@@ -183,21 +185,21 @@ def sweep_rows(
     rows, first, indptr, cells, entries, values, weights, kind, prior, block, concentration, z, counts, sizes, zeros,
     state, rng,
 ):  # fmt: skip
-    """Gibbs for the labels of rows[first:], each given those of all other rows, components and weights integrated out.
+    """Redraw the labels of rows[first:], each given all other labels, with components and weights integrated out.
 
-    A row that is `FREE` is only added. Stops before a row for which no slot would be left.
+    A row that is `FREE` is only added. The sweep stops before a row if no slot is free.
 
     Parameters
     ----------
     concentration : float
         Weight of a new cluster relative to ``sizes``: the concentration times the rows' mean weight.
     state : ndarray of int64, shape (2,)
-        Slots in use are below ``state[0]``; ``state[1]`` of them are not free.
+        All slots in use are below ``state[0]``; ``state[1]`` is their number.
 
     Returns
     -------
     done : int
-        The position in ``rows`` after the last row drawn; less than their number if slots ran out.
+        The position in ``rows`` after the last row drawn, which is less than ``len(rows)`` if slots ran out.
     """
     n_slots = sizes.shape[0]
     p = np.empty(n_slots + 1)
@@ -237,7 +239,7 @@ def sweep_rows(
             if target < 0.0:
                 break
             new += 1
-        if new == top or sizes[new] == 0.0:  # rounding may end on a free slot: a new cluster as well
+        if new == top or sizes[new] == 0.0:  # By rounding, the draw may be a free slot, which is a new cluster too.
             new = free
         if sizes[new] == 0.0:
             n_active += 1
@@ -268,13 +270,13 @@ def all_log_zeros(prior, counts, sizes, zeros):
 
 @helper
 def _gain(a, x):
-    """log Gamma(a + x) - log Gamma(a), 0 for x = 0."""
+    """log Gamma(a + x) - log Gamma(a); 0 for x = 0."""
     return lgamma(a + x) - lgamma(a) if x > 0.0 else 0.0
 
 
 @helper
 def log_marginal(slot, kind, prior, n_cells, counts, sizes):
-    """Log probability of all rows in a slot, its component integrated out."""
+    """Log probability of all rows in a slot, with its component integrated out."""
     total = 0.0
     if kind == BERNOULLI:
         D = n_cells // 2
@@ -293,11 +295,10 @@ def log_marginal(slot, kind, prior, n_cells, counts, sizes):
 def _allocate(
     members, side, given, least, indptr, cells, entries, values, weights, kind, prior, block, counts, sizes, rng
 ):
-    """Assign rows to one of two clusters, one after another; returns the log probability of the outcome.
+    """Assign rows to one of two clusters, one after the other; returns the log probability of the outcome.
 
-    Each row's term is multiplied by the row's weight.
-
-    ``side`` is set to the outcome, or holds it if ``given``. Stops once the log probability is below ``least``.
+    Each row's term is multiplied by the row's weight. The outcome is written into ``side``, or read from it if
+    ``given``. Stops if the log probability falls below ``least``.
     """
     log_q = 0.0
     for m in range(members.shape[0]):
@@ -317,7 +318,7 @@ def _allocate(
 
 @helper
 def _log_split(concentration, mean, kind, prior, n_cells, counts, sizes, one, one_size):
-    """Log of the posterior of two clusters, the columns of ``counts``, over that of their union, written to ``one``."""
+    """Log posterior ratio of two clusters, the columns of ``counts``, to their union, which is written to ``one``."""
     for w in range(counts.shape[0]):
         one[w, 0] = counts[w, 0] + counts[w, 1]
     one_size[0] = sizes[0] + sizes[1]
@@ -333,15 +334,14 @@ def split_merge(
     pair, indptr, cells, entries, values, weights, kind, prior, block, concentration, mean, z, counts, sizes, zeros,
     state, rng,
 ):  # fmt: skip
-    """Propose a split or a merge by a ``pair`` of rows, and accept it with its probability. A slot must be free.
+    """Metropolis update that proposes a split or a merge, chosen by a ``pair`` of rows. A slot must be free.
 
-    ``mean`` is the rows' mean weight.
+    If both rows are in one cluster, a split is proposed: each of the two starts a cluster, and the other rows join one
+    of them in random order, with their conditional probabilities. If the rows are in different clusters, their merge is
+    proposed. ``mean`` is the mean weight of rows.
 
-    Two rows of one cluster propose to split it: each founds a cluster, and the others join one of them, in random
-    order, with their conditional probabilities. Two rows of different clusters propose to merge these.
-
-    What a cluster holds beyond its rows (earlier blocks of a stream) stays together: it goes with the first row of the
-    pair, and of two clusters to be merged, only that of the first row may hold any.
+    Counts of a cluster that are not of its rows (earlier blocks of a stream) stay together, with the first row of the
+    pair. If two clusters are to be merged, only the cluster of the first row may have such counts.
 
     Returns
     -------
@@ -351,8 +351,8 @@ def split_merge(
     References
     ----------
     Dahl (2005), Sequentially-allocated merge-split sampler for conjugate and nonconjugate Dirichlet process mixture
-    models, technical report. (Gibbs passes before the proposal, as in Jain and Neal 2004, made clusters of thousands of
-    rows so well separated that hardly a merge was accepted.)
+    models, technical report. (With Gibbs passes before the proposal, as in Jain and Neal 2004, clusters of thousands of
+    rows were separated so well that hardly any merge was accepted.)
     """
     n_cells = block.shape[0]
     i = pair[0]
@@ -372,7 +372,7 @@ def split_merge(
     one_size = np.empty(1)
     least = -np.inf
     if a != b:
-        # A merge is accepted if the reverse split is probable enough; most fail early.
+        # A merge is accepted if the reverse split is probable enough. Most merges are rejected early.
         least = bar + _log_split(concentration, mean, kind, prior, n_cells, two, two_sizes, one, one_size)
         if least >= 0.0:
             return 0
@@ -384,11 +384,11 @@ def split_merge(
     n = 0
     for r in range(z.shape[0]):
         if (z[r] == a or z[r] == b) and r != i and r != k:
-            j = int(rng.random() * (n + 1))  # shuffled while they are gathered
+            j = int(rng.random() * (n + 1))  # Members are shuffled as they are collected.
             members[n] = members[j]
             members[j] = r
             n += 1
-    # The first cluster's content beyond rows stays in column 0; the second has none.
+    # Counts of the first cluster that are not of its rows stay in column 0. The second cluster has none.
     add_row(i, -1.0, 0, indptr, cells, values, weights, kind, block, two, two_sizes)
     add_row(k, -1.0, 0 if a == b else 1, indptr, cells, values, weights, kind, block, two, two_sizes)
     side = np.empty(n, np.int8)

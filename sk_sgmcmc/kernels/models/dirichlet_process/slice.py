@@ -1,7 +1,7 @@
 """Labels of rows given weights and components: the part of the slice sampler that reads rows.
 
-Rows are sparse as in `rows`. A component j has the weight ``omega[j]``, and a row's log density under
-it is the sum of entries times ``log_cells[cells, j]``, plus ``log_base[j]``.
+Rows are sparse as in `collapsed`. Component j has the weight ``omega[j]``. The log density of a row under component j
+is the sum of entries times ``log_cells[cells, j]``, plus ``log_base[j]``.
 """
 
 import numpy as np
@@ -15,10 +15,10 @@ I4 = writable(types.int32, 1)
 
 @kernel(I8(I1_IN, F1_IN, I1_IN, I4_IN, F1_IN, F2_IN, F1_IN, F1_IN, I4, RNG), fast_sums=True)
 def draw_labels(rows, slices, indptr, cells, entries, log_cells, log_base, omega, z, rng):
-    """Draw z[rows] among the components whose weight exceeds each row's slice.
+    """Draw z[rows] from the components whose weight exceeds each row's slice.
 
-    P(z_i = j) is proportional to 1[omega_j > slice_i] exp(log density of row i under j); if ``slices`` is negative,
-    to omega_j times the density.
+    P(z_i = j) is proportional to 1[omega_j > slice_i] times the density of row i under j. If the slice is negative, it
+    is proportional to omega_j times the density.
     """
     K = omega.shape[0]
     p = np.empty(K)
@@ -56,7 +56,7 @@ def draw_labels(rows, slices, indptr, cells, entries, log_cells, log_base, omega
 
 @kernel(I8(I1_IN, F8, I1_IN, I4_IN, F1_IN, F1_IN, I4_IN, F2, F1))
 def count_rows(rows, sign, indptr, cells, values, weights, z, counts, sizes):
-    """Add rows, times ``sign``, at their labels: values to ``counts`` (n_cells, K), weights to ``sizes``."""
+    """Add rows, times ``sign``, to their clusters: values to ``counts`` (n_cells, K), weights to ``sizes``."""
     for i in rows:
         sizes[z[i]] += sign * weights[i]
         for e in range(indptr[i], indptr[i + 1]):

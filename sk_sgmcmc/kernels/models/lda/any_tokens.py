@@ -1,8 +1,8 @@
-"""Collapsed Gibbs sampling for LDA with tokens of any weight, any prior of the topics, and topics set aside.
+"""Collapsed Gibbs sampling for LDA with tokens of any weight, any prior of the topics, and topics without columns.
 
-The method is that of ``whole_tokens``. Topics stand in columns of the table of counts, and not all of them need one:
-those without tokens may be set aside. They form one entry, since each weighs its prior times the same number, so that
-a token costs in proportion to the columns, not to the topics.
+The method is the same as in ``whole_tokens``. Topics have columns in the table of counts, except that topics without
+tokens may be set aside without a column. Their weights are their priors times the same number, so all of them are one
+entry of a draw. The cost of a token is therefore proportional to the number of columns, not of topics.
 """
 
 import numpy as np
@@ -17,15 +17,15 @@ U2_2, I4_1 = writable(types.uint16, 2), writable(types.int32, 1)
 F4_1_IN, F4_2_IN = read_only(types.float32, 1), read_only(types.float32, 2)
 
 DONE = -1
-SHORT = 2**16  # tokens of a word, for which uint16 has no room
-_AHEAD = np.uintp(6)  # tokens
+SHORT = 2**16  # number of a word's tokens from which on uint16 overflows
+_AHEAD = np.uintp(6)  # tokens by which rows are prefetched
 _LOW = np.uint64(0xFFFFFF)
 _TO_UNIT = np.float32(2.0**-24)
 
 
 @helper
 def _bring_back(alpha, mass, column, topic, rng):
-    """Give a topic that was set aside, drawn by its prior, the column of one without tokens; returns the column."""
+    """Draw a topic that is set aside by its prior, and move it to a column without tokens; returns the column."""
     total = 0.0
     for k in range(column.shape[0]):
         if column[k] < 0:
@@ -50,30 +50,30 @@ def _bring_back(alpha, mass, column, topic, rng):
 def _sweep(
     begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row, sums, rng
 ):  # fmt: skip
-    """Redraw the topic of every token of documents start:stop given all others, from token ``begin`` on.
+    """Redraw the topic of every token of documents start:stop given all others, beginning at token ``begin``.
 
-    p(k) is (n_dk + alpha_k) (n_wk + beta_wk) / (n_k + sum_w beta_wk), the token itself left out.
+    p(k) is proportional to (n_dk + alpha_k) (n_wk + beta_wk) / (n_k + sum_w beta_wk), without the token itself.
 
     Parameters
     ----------
     weights : (n_tokens,), or (0,) if all tokens weigh 1
     table : (n_words, width), counts of the columns, changed in place
-    mass : (width,), their sums, changed in place
+    mass : (width,), sums of the counts over words, changed in place
     column, topic : (n_topics,) and (width,), each topic's column and each column's topic, -1 for none; changed in place
-    alpha, group : (n_groups, n_topics), and its row for each document, (n_docs,)
+    alpha, group : (n_groups, n_topics), and the row of ``alpha`` for each document, (n_docs,)
     beta : (n_rows,) or (n_rows, width) float32
-        The topics' prior: one number for all topics, or one for each column.
-    row : (n_words,), rows of ``beta``
-    sums : (width,), sums of the prior over words
+        Word prior, one number for all topics or one for each column.
+    row : (n_words,), row of ``beta`` for each word
+    sums : (width,), sums of the word prior over words
 
     Returns
     -------
-    next : `DONE`, or the token before which the sweep stopped since no column was free for a topic that was set aside
+    next : `DONE`, or the token before which the sweep stopped because no column was free for a topic set aside
     """
     n_topics, width = column.shape[0], table.shape[1]
     weighted = weights.shape[0] > 0
     inverse = np.zeros(width, np.float32)
-    less = np.zeros(width, np.float32)  # of a token less, and more: no draw waits for a division
+    less = np.zeros(width, np.float32)  # with one token less; like ``more``, so that no draw waits for a division
     more = np.zeros(width, np.float32)
     prior = np.zeros(width, np.float32)
     n_doc = np.zeros(width)
@@ -87,7 +87,7 @@ def _sweep(
             less[j] = 1.0 / (mass[j] - 1.0 + sums[j])
             inverse[j] = 1.0 / (mass[j] + sums[j])
             more[j] = 1.0 / (mass[j] + 1.0 + sums[j])
-    aside = 0.0  # sum of alpha over topics set aside
+    aside = 0.0  # sum of alpha over the topics set aside
     last = np.uintp(token_ptr[stop] - 1)
     weight = 1.0
     g = -1
@@ -136,7 +136,7 @@ def _sweep(
             u *= others + p
             within = np.float32(np.int64((bits >> np.uint64(16)) & _LOW)) * _TO_UNIT
             new = np.uintp(pick(running, ends, width, u - p, within))
-            # The share of all topics set aside may be far below what 24 bits can show.
+            # The total share of the topics set aside may be too small for 24 bits.
             if rest > 0.0 and np.float64(mix64(bits) >> np.uint64(11)) * 2.0**-53 * (others + p + rest) < rest:
                 new = np.uintp(_bring_back(alpha[g], mass, column, topic, rng))
                 aside = 0.0
@@ -146,7 +146,7 @@ def _sweep(
                 prior[new] = alpha[g, topic[new]]
             elif u < p or new >= np.uintp(width):
                 continue
-            if topic[new] < 0:  # beyond the last topic, by rounding
+            if topic[new] < 0:  # The draw is beyond the last topic by rounding.
                 continue
             z[i] = topic[new]
             factor[old] = factor_old
@@ -181,7 +181,7 @@ def _signature(table, beta):
     )  # fmt: skip
 
 
-# By the type of the counts, and whether each topic has a prior of its own.
+# One kernel for each type of counts, with one word prior or one for each topic.
 sweep_short = kernel(_signature(U2_2, F4_1_IN), name="sweep_short")(_sweep)
 sweep_long = kernel(_signature(F2, F4_1_IN), name="sweep_long")(_sweep)
 sweep_short_under = kernel(_signature(U2_2, F4_2_IN), name="sweep_short_under")(_sweep)
@@ -189,7 +189,7 @@ sweep_long_under = kernel(_signature(F2, F4_2_IN), name="sweep_long_under")(_swe
 
 
 def sweep(begin, start, stop, token_ptr, words, weights, z, table, *rest):
-    """Redraw topics by the kernel for such a table and prior; arguments and result as for `_sweep`."""
+    """Redraw topics by the kernel for this table and prior; arguments and result are as for `_sweep`."""
     beta = rest[-4]
     kinds = (sweep_short, sweep_short_under) if table.dtype == np.uint16 else (sweep_long, sweep_long_under)
     return kinds[beta.ndim - 1](begin, start, stop, token_ptr, words, weights, z, table, *rest)

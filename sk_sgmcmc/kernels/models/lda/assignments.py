@@ -1,10 +1,10 @@
-"""Topic assignments: drawn for a minibatch of documents given the topics, and how many of them a sweep keeps.
+"""Topic assignments: draws for a minibatch of documents given the topics, and counts of unchanged assignments.
 
-Tokens are stored document after document: ``token_ptr`` (n_docs + 1,), ``words`` (n_tokens,) int32, and ``weights``
-(n_tokens,), or of length 0 if every token weighs 1. A minibatch is a list ``docs`` of documents; its distinct words
-are the active rows, and ``slot`` (n_words,) holds the index of a word among them, -1 for the others.
+Tokens are stored document after document, in ``token_ptr`` (n_docs + 1,), ``words`` (n_tokens,) int32, and ``weights``
+(n_tokens,), which is empty if every token has weight 1. A minibatch is a list ``docs`` of documents. Its distinct words
+are the active rows. ``slot`` (n_words,) contains the index of each word among them, or -1.
 
-Every document has its own stream, a SplitMix64 counter seeded by (seed, document), so that neither the order of
+Every document has its own random stream, a SplitMix64 counter seeded by (seed, document), so that neither the order of
 documents nor the number of threads changes a draw.
 """
 
@@ -27,9 +27,9 @@ BLOCK = 16  # topics whose prior weights are summed for each word
 
 @kernel(I8(I1_IN, I1_IN, I4_IN, I4, I1))
 def find_active(docs, token_ptr, words, slot, rows):
-    """Mark the distinct words of a minibatch: their indices in ``slot``, the words in ``rows``; returns how many.
+    """Write the distinct words of a minibatch into ``rows``, and their indices into ``slot``; returns their number.
 
-    ``slot`` is -1 everywhere before; see `clear_active`.
+    ``slot`` must be -1 everywhere before; see `clear_active`.
     """
     n_active = 0
     for d in docs:
@@ -52,7 +52,7 @@ def clear_active(rows, slot):
 
 @helper(inline=True)
 def _prior_sums(prior, phi_row, blocks):
-    """Sums of prior times phi over `BLOCK` topics at a time, and last the sum of all; rounded to the caller's type."""
+    """Write sums of prior times phi over `BLOCK` topics at a time, and last the total, in the type of ``blocks``."""
     n_topics = prior.shape[0]
     n_blocks = blocks.shape[0] - 1
     whole = 0.0
@@ -67,10 +67,10 @@ def _prior_sums(prior, phi_row, blocks):
 
 @kernel(I8(F2_IN, I1_IN, F1_IN, F2_IN, F4_2, F4_2))
 def topic_tables(theta, rows, total, doc_topic_prior, phi, prior_blocks):
-    """Tables of the active words: ``phi`` = theta[rows] / total, and sums of the documents' prior times it.
+    """Tables of the active words: ``phi`` = theta[rows] / total, and sums of the document prior times ``phi``.
 
-    ``prior_blocks`` (n_active, n_blocks + 1) holds the sums over `BLOCK` topics at a time, and last the sum of all.
-    If ``doc_topic_prior`` (n_groups, n_topics) has several rows, these are left to `draw_assignments`.
+    ``prior_blocks`` (n_active, n_blocks + 1) contains the sums over `BLOCK` topics at a time, and last the total. If
+    ``doc_topic_prior`` (n_groups, n_topics) has several rows, `draw_assignments` computes these sums.
     """
     n_topics = theta.shape[1]
     inverse = np.empty(n_topics)
@@ -87,7 +87,7 @@ def topic_tables(theta, rows, total, doc_topic_prior, phi, prior_blocks):
 
 @helper
 def _from_prior(target, phi_row, blocks, doc_topic_prior):
-    """Topic at which the running sum of doc_topic_prior phi passes ``target``; the last if rounding prevents it."""
+    """Topic at which the running sum of doc_topic_prior phi exceeds ``target``; the last if none does by rounding."""
     n_topics = doc_topic_prior.shape[0]
     block = 0
     while block < blocks.shape[0] - 2 and target >= blocks[block]:
@@ -130,36 +130,36 @@ def draw_assignments(
 ):
     """Gibbs sweeps over documents docs[start:stop] given the topics.
 
-    The weight of topic k for a token of word w is n_dk phi_kw + prior_k phi_kw: the first part is a sum over the
-    document's few topics, the second one over blocks of topics, computed once for each distinct word and group of
-    documents. The cost of a token depends on the topics in its document, not on the number of topics.
+    The weight of topic k for a token of word w is n_dk phi_kw + prior_k phi_kw. The first part is summed over the few
+    topics of the document. The second is summed over blocks of topics, once for each distinct word and group of
+    documents. The cost of a token therefore depends on the number of topics in its document, not on all topics.
 
     Parameters
     ----------
     prior_blocks, made_for : (n_active, n_blocks + 1), (n_active,) or (0,)
-        If the prior has one row: as `topic_tables` left them, ``made_for`` empty. Otherwise room to compute them on
-        demand, and the group for which each row was computed, -1 for none; no two threads may share it. Documents of
-        one group should be adjacent.
+        If the prior has one row, the sums of `topic_tables`, and an empty ``made_for``. Otherwise arrays in which sums
+        are computed on demand, and the group for which each row was computed, -1 for none. Threads must not share these
+        arrays. Documents of a group should be adjacent.
     doc_topic_prior : (n_groups, n_topics)
     group : (n_batch,)
         Row of the prior for each document of the minibatch.
     stored : int
-        1 if ``z`` holds the assignments of all tokens of the corpus: they are the start, are replaced by the last
-        sweep's, and ``counts`` is changed by new less old. 0 if assignments are drawn afresh into ``z`` as scratch,
-        and ``counts`` is increased by the sum over the kept sweeps.
+        1 if ``z`` contains the assignments of all tokens of the corpus. Sweeps start from these and replace them, and
+        ``counts`` changes by the new counts minus the old ones. 0 if ``z`` is scratch for new assignments. Then the sum
+        of counts over the kept sweeps is added to ``counts``.
     n_burn, n_keep : int
-        Sweeps to discard, and sweeps to count; stored assignments count the last sweep only.
+        Number of sweeps to discard, and to count. Of stored assignments, only the last sweep is counted.
     counts : ndarray of shape (n_active, n_topics)
         Changed in place.
     doc_counts : ndarray of shape (n_draws, n_batch, n_topics)
-        Set to the documents' counts after each of the last ``n_draws`` sweeps: draws, since their mean is spread
-        over more topics than any one of them.
+        Set to the documents' counts after each of the last ``n_draws`` sweeps. These are draws rather than their mean,
+        which would be spread over more topics than any draw.
     """
     n_topics = phi.shape[1]
     n_blocks = prior_blocks.shape[1] - 1
-    topic = np.empty(n_topics, np.int32)  # the document's topics, in no order
-    mass_of = np.empty(n_topics)  # and the weight of each
-    place = np.full(n_topics, -1, np.int32)  # index of a topic among them, -1 if it is absent
+    topic = np.empty(n_topics, np.int32)  # the document's topics, in arbitrary order
+    mass_of = np.empty(n_topics)  # the weight of each of these topics
+    place = np.full(n_topics, -1, np.int32)  # index of each topic in ``topic``, -1 if it is absent
     weighted = weights.shape[0] > 0
     sweeps = n_burn + n_keep
     n_draws = doc_counts.shape[0]
@@ -201,7 +201,7 @@ def draw_assignments(
                 old = 0
                 j_old = -1
                 if drawn:
-                    # The present topic comes first, without this token: if it is kept, nothing is written.
+                    # The present topic, without this token, comes first. If it is kept, nothing is written.
                     old = np.intp(z[i])
                     j_old = place[old]
                     mass -= weight * phi[r, old]
@@ -256,23 +256,23 @@ def draw_assignments(
 
 @kernel(I8(I4_IN, F1_IN, Z, F2))
 def count_assignments(words, weights, z, counts):
-    """Add the tokens' weights to ``counts`` (n_words, n_topics) at their assigned topics."""
+    """Add the weights of tokens to ``counts`` (n_words, n_topics) at their assigned topics."""
     weighted = weights.shape[0] > 0
     for i in range(words.shape[0]):
         counts[words[i], z[i]] += weights[i] if weighted else 1.0
     return OK
 
 
-_HALF = np.int64(32)  # bits of a number
-_PIECE = 2**20  # tokens, which half a number counts
+_HALF = np.int64(32)  # bits of each of the two counts in a number
+_PIECE = 2**20  # tokens per group, whose number must fit into 32 bits
 
 
 @kernel(I8(Z_IN, Z_IN, I1, I1))
 def count_staying(before, now, had, kept):
-    """Add to ``had`` (n_topics,) the tokens of each topic before, and to ``kept`` those that are still there.
+    """Add to ``had`` (n_topics,) the number of each topic's tokens before, and to ``kept`` the number that stayed.
 
-    Both are counted in one number, which halves the additions; and since neighbours often have one topic, and additions
-    to one number wait for each other, by four numbers in turn.
+    Both are counted in one 64-bit number, which halves the additions. Adjacent tokens often have the same topic, and
+    additions to the same number wait for each other, so four numbers are used in turn.
     """
     counts = np.zeros((4, had.size), np.int64)
     for start in range(0, before.size, _PIECE):

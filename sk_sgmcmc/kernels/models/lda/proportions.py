@@ -1,8 +1,8 @@
 """Draws of the topic proportions of documents given the topics, by collapsed Gibbs sweeps over each document.
 
-Documents come as distinct words with counts; a count x stands for floor(x) tokens of weight 1 and one of weight
-x - floor(x). Every document has a stream of its own, from a key that the caller derives from its content, so that
-neither its place nor its neighbours change a draw.
+Documents are given by distinct words with counts. A count x means floor(x) tokens of weight 1 and one of weight
+x - floor(x). Every document has its own random stream, from a key that the caller derives from its content. Neither its
+position nor other documents change its draws.
 """
 
 import numpy as np
@@ -21,22 +21,22 @@ U1_IN = read_only(types.uint64, 1)
 def draw_proportions(indptr, words, counts, token_ptr, phi, alpha, keys, fresh, n_sweeps, start, stop, z, theta):
     """Sweep over the tokens of documents start:stop, then draw their proportions.
 
-    Topic k has the weight (n_dk + alpha_k) phi_wk for a token of word w, n_dk the counts of the document's other
-    tokens. After the sweeps, the proportions are a draw from Dirichlet(n_d + alpha).
+    For a token of word w, topic k has the weight (n_dk + alpha_k) phi_wk, where n_dk counts the document's other
+    tokens. After the sweeps, the proportions are drawn from Dirichlet(n_d + alpha).
 
     Parameters
     ----------
     indptr, words, counts : (n_docs + 1,), (n_pairs,), (n_pairs,)
         Counts in CSR form.
     token_ptr : (n_pairs + 1,)
-        Place of each pair's first token in ``z``.
+        Position of each pair's first token in ``z``.
     phi : (n_words, n_topics)
     alpha : (1, n_topics) or (n_docs, n_topics)
     keys : (n_docs,)
-        Where each document's stream begins.
+        Keys from which the documents' streams start.
     fresh : int
-        1 to begin without assignments: the first sweep then draws each token given those before it. 0 to go on from
-        ``z``.
+        1 to start without assignments, so that the first sweep draws each token given those before it. 0 to continue
+        from ``z``.
     z : (n_tokens,), changed in place
     theta : (n_docs, n_topics), written at start:stop
     """
@@ -71,7 +71,7 @@ def draw_proportions(indptr, words, counts, token_ptr, phi, alpha, keys, fresh, 
                         k += 1
                     z[i] = k
                     mass[k] += weight
-        # Of its own, so that the number of tokens does not decide where in the stream the draw begins.
+        # This stream is separate, so that its start does not depend on the number of tokens.
         total = dirichlet_row(mass, mix64(keys[d] + GOLDEN), cells)
         for k in range(n_topics):
             theta[d, k] = cells[k] / total

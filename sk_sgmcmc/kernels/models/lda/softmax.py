@@ -1,7 +1,7 @@
 """Signals of count topic models on flat space: the gradient of topics that are a softmax over words.
 
 theta = spread * state (n_words, n_topics), phi_wk = exp(theta_wk) / sum_v exp(theta_vk). Given the assignments, the log
-density of theta_wk under its prior plus sum_w C_wk log phi_wk.
+density is the log prior of theta plus sum_wk C_wk log phi_wk, where C_wk counts the tokens of word w in topic k.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from ...math.vector import exp_not_positive
 
 @kernel(I8(F2_IN, F2_IN, F2, F1))
 def softmax_cells(state, spread, cells, total):
-    """Write exp(theta - largest of its column) into ``cells`` and their column sums into ``total``."""
+    """Write exp(theta - column maximum) into ``cells`` and its column sums into ``total``."""
     n_words, n_topics = state.shape
     largest = np.full(n_topics, -np.inf)
     for w in range(n_words):
@@ -30,11 +30,12 @@ def softmax_cells(state, spread, cells, total):
 
 @kernel(I8(F2_IN, F2_IN, F2_IN, F1_IN, F2_IN, F1_IN, read_only(F8, 2, "A"), F8, F2))
 def topic_gradient(state, spread, cells, total, shape, mass, prior, prior_scale, out):
-    """Gradient of the log density along the state.
+    """Gradient of the log density in the state.
 
-    ``shape`` is prior + C, ``mass`` (n_topics,) the sums of C. With ``prior_scale`` 0, exp(theta) has a Gamma(prior, 1)
-    prior, and phi a Dirichlet one: shape - exp(theta) - mass phi. Otherwise theta is normal about ``prior``, with that
-    standard deviation: (prior - theta) / prior_scale^2 + C - mass phi.
+    ``shape`` is prior + C, and ``mass`` (n_topics,) the column sums of C. If ``prior_scale`` is 0, exp(theta) has a
+    Gamma(prior, 1) prior, so phi has a Dirichlet prior. The gradient in theta is shape - exp(theta) - mass phi.
+    Otherwise, the prior is theta ~ N(prior, prior_scale^2), and the gradient is
+    (prior - theta) / prior_scale^2 + C - mass phi.
     """
     n_words, n_topics = state.shape
     share = np.empty(n_topics)

@@ -1,7 +1,7 @@
-"""A fast start for count topic models: one streaming pass of EM with forgetting, and merging of topics.
+"""A fast start for count topic models: one pass of online EM, and merging of topics.
 
-Nothing here is a sampler. It computes an assignment of all tokens from which a chain needs tens of sweeps less than
-from a random one; everything it does belongs to the time before burn-in.
+Nothing here is a sampler. It computes an assignment of all tokens, before burn-in. From this start, a chain needs tens
+of sweeps less than from a random assignment.
 """
 
 import numpy as np
@@ -10,8 +10,8 @@ from numba import types
 from ..._jit import BOOL, F1, F1_IN, F2_IN, F8, I1_IN, I8, OK, RNG, helper, kernel, read_only, writable
 from ...math.arrays import set_to
 
-BLOCK = 16  # topics whose weights are summed before one of them is searched for
-_GAP = 128  # cells
+BLOCK = 16  # number of topics whose weights are summed before the search for one of them
+_GAP = 128  # entries before and after the buffer
 
 F4_1 = writable(types.float32, 1)
 F4_2 = writable(types.float32, 2)
@@ -23,10 +23,11 @@ B1 = writable(BOOL, 1)
 
 @helper
 def isolated_buffer(n):
-    """An array of float32 that is far from any other in memory.
+    """An array of float32 that is far from any other array in memory.
 
-    A compiled loop that sums, and also writes, takes another path, with another rounding, if what it writes begins less
-    than a few vectors behind what it reads. Small arrays may lie so close, or not, as memory happens to be free.
+    A compiled loop that sums and also writes takes another path, with different rounding, if the array it writes begins
+    within a few vectors behind the array it reads. Whether small arrays do so depends on which memory happens to be
+    free.
     """
     return np.empty(n + 2 * _GAP, np.float32)[_GAP : _GAP + n]
 
@@ -59,12 +60,12 @@ def soft_pass(
 ):
     """One pass over documents order[start:stop]: EM for a document's proportions, then a decayed step of the topics.
 
-    ``raw * scale[0]`` (n_words, n_topics) are the expected counts of the whole corpus (``total`` tokens) and ``mass``
-    their column sums. ``alpha`` (n_groups, n_topics) are the documents' priors, and ``group`` the row of each. The step
-    is (tokens of the document) / (memory), the memory growing from ``window`` tokens as
-    (1 + seen / (10 unit))**growth. Forgetting is one number, so a document costs nothing for words it lacks. Equal
-    words of a document are adjacent. If ``z`` (n_tokens,) has room, every token also receives a topic, in proportion to
-    its expectations.
+    ``raw * scale[0]`` (n_words, n_topics) contains the expected counts of the whole corpus (``total`` tokens), and
+    ``mass`` their column sums. ``alpha`` (n_groups, n_topics) contains the document priors, and ``group`` the row for
+    each document. The step size is (tokens of the document) / (memory), where the memory grows from ``window`` tokens
+    as (1 + seen / (10 unit))**growth. The decay is applied to ``scale`` alone, so the words that a document lacks cost
+    nothing. Equal words of a document are adjacent. If ``z`` (n_tokens,) is not empty, the topic of every token is also
+    drawn in proportion to its expectations.
     """
     V, K = raw.shape
     n_blocks = (K + BLOCK - 1) // BLOCK
@@ -178,7 +179,7 @@ def soft_pass(
         for k in range(K):
             mass[k] = mass[k] * (1 - rho) + rho * total / length * share[k]
         scale[0] = kept
-        if kept < 1e-12:  # before float32 overflows
+        if kept < 1e-12:  # Rescale before float32 overflows.
             f = np.float32(kept)
             for w in range(V):
                 for k in range(K):
@@ -199,10 +200,11 @@ def _merge_cost(roots, n, i, j):
 def merge_topics(counts, n, n_left, n_fixed, alive):
     """Merge the cheapest pair of topics (rows of ``counts``, sums ``n``) until ``n_left`` are alive.
 
-    The first ``n_fixed`` (at most ``n_left``) stay: others may be merged into them, but they are not merged together.
+    The first ``n_fixed`` (at most ``n_left``) topics stay. Others may be merged into them, but they are not merged with
+    each other.
 
-    Cost: squared Hellinger distance weighted as in Ward's method, close to the information lost, without logarithms.
-    Starting with twice the topics and merging is what keeps a fast start out of poor optima.
+    The cost is the squared Hellinger distance, weighted as in Ward's method. It is close to the information lost, and
+    needs no logarithms. Starting with twice the number of topics and merging them avoids poor local optima.
     """
     K1, V = counts.shape
     roots, cost = np.empty((K1, V), np.float32), np.empty((K1, K1))

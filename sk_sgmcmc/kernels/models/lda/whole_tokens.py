@@ -1,4 +1,4 @@
-"""Collapsed Gibbs sampling for LDA if all tokens weigh 1 and the topics' prior is one number: the fast method.
+"""Fast collapsed Gibbs sampling for LDA if all tokens have weight 1 and the word prior is one number.
 
 The general method, for weights and any prior, is in ``any_tokens``.
 """
@@ -13,8 +13,8 @@ from .assignments import I4_IN, Z
 
 I4_2, U2_2 = writable(types.int32, 2), writable(types.uint16, 2)
 
-SHORT = 2**16  # tokens of a word, or of a document, that 16 bits count
-_AHEAD = np.uintp(6)  # tokens
+SHORT = 2**16  # number of tokens of a word or document from which on uint16 overflows
+_AHEAD = np.uintp(6)  # tokens by which rows are prefetched
 _LOW = np.uint64(0xFFFFFF)
 _TO_UNIT = np.float32(2.0**-24)
 _NO_SHARE, NO_DOC_COUNTS = np.empty(0), np.empty((0, 0), dtype=np.uint16)
@@ -22,7 +22,7 @@ _NO_SHARE, NO_DOC_COUNTS = np.empty(0), np.empty((0, 0), dtype=np.uint16)
 
 @helper
 def first_from(words, lo, hi, word):
-    """The first of the tokens lo:hi, ordered by their words, whose word is not below ``word``; hi if there is none."""
+    """The first of the tokens lo:hi, sorted by their words, whose word is at least ``word``; hi if there is none."""
     while lo < hi:
         middle = (lo + hi) >> np.uintp(1)
         if words[middle] < word:
@@ -33,30 +33,32 @@ def first_from(words, lo, hi, word):
 
 
 def _sweep_by(heated=False, in_part=False):
-    """The function that the kernels compile, without a trace of ``power``, or of a part, if there is none."""
+    """The function that the kernels compile; code for ``power`` or for a part is included only if it is used."""
 
     def _sweep(
         start, stop, token_ptr, words, z, nwk, nk, alpha, group, beta, rng, power, first, end, share, doc_counts
     ):
         """Redraw the topic of every token of documents start:stop given all others.
 
-        p(k) is (n_dk + alpha_k) (n_wk + beta) / (n_k + V beta), if heated raised to ``power``, about. All topics are
-        weighed, 16 at a time: lists of the topics in use are shorter, but the processor cannot predict where a search
-        through them ends. The one branch that it must guess is whether the token keeps its topic. Another topic is
-        drawn in any case, before that branch, so that a wrong guess costs little; if the token keeps its own, nothing
-        is written. Each document has a stream of its own, seeded by ``rng``.
+        p(k) is proportional to (n_dk + alpha_k) (n_wk + beta) / (n_k + V beta). If heated, it is raised to ``power``
+        approximately. The weights of all topics are computed, 16 at a time. Lists of the topics in use would be
+        shorter, but the processor cannot predict where a search through them ends. The only unpredictable branch is
+        whether the token keeps its topic. Another topic is drawn before this branch in any case, so that a wrong
+        prediction costs little. If the token keeps its topic, nothing is written. Each document has its own random
+        stream, seeded by ``rng``.
 
         In a part of the vocabulary, only tokens of the words first:end are redrawn, given the share of each topic's
-        mass that this part has. Then p(k) is (n_dk + alpha_k) share_k (n_wk + beta) / (n_k + (end - first) beta), where
-        n_k counts tokens of the part alone: no count of another part is read, but for those of the documents.
+        mass in this part. Then p(k) is proportional to
+        (n_dk + alpha_k) share_k (n_wk + beta) / (n_k + (end - first) beta), where n_k counts only tokens of the part.
+        Of other parts, only the counts of documents are read.
 
         Parameters
         ----------
         nwk : (n_words, width), see `table_of_counts`, changed in place
-        nk : (n_topics,), their sums, over the words of the part, changed in place
-        alpha, group : (n_groups, n_topics), and its row for each document, (n_docs,)
-        share : (n_topics,), read in a part only, as are first and end
-        doc_counts : (n_docs, width), of the assignments, changed in place; with no rows, assignments are counted anew
+        nk : (n_topics,), sums of these counts over the words (of the part), changed in place
+        alpha, group : (n_groups, n_topics), and the row of ``alpha`` for each document, (n_docs,)
+        share : (n_topics,), like ``first`` and ``end`` used only in a part
+        doc_counts : (n_docs, width), counts of the assignments, changed in place; counted here if it has no rows
         """
         n_topics = nk.size
         n_words, width = nwk.shape
@@ -64,7 +66,7 @@ def _sweep_by(heated=False, in_part=False):
         shift = shift_of(power)
         b = np.float32(beta)
         one = np.float32(1.0)
-        # 1 / (n_k + V beta), and the same with a token less and a token more: no draw waits for a division.
+        # 1 / (n_k + V beta), also with one token less and one more, so that no draw waits for a division.
         inverse = np.zeros(width, np.float32)
         less = np.zeros(width, np.float32)
         more = np.zeros(width, np.float32)
@@ -81,7 +83,7 @@ def _sweep_by(heated=False, in_part=False):
         last = np.uintp(token_ptr[stop] - 1)
         g = -1
         for d in range(start, stop):
-            # Unsigned, as all indices below: a signed one costs a test whether it counts from the end.
+            # All indices are unsigned, because a signed index costs a test for negative values.
             lo = np.uintp(token_ptr[d])
             hi = np.uintp(token_ptr[d + 1])
             first_token, end_token = lo, hi
@@ -90,7 +92,7 @@ def _sweep_by(heated=False, in_part=False):
                 end_token = first_from(words, first_token, hi, end)
                 last = end_token - np.uintp(1)
             if first_token == end_token:
-                continue  # takes no number from rng
+                continue  # Do not draw a number from ``rng``.
             if group[d] != g:
                 g = group[d]
                 for k in range(n_topics):
@@ -121,7 +123,7 @@ def _sweep_by(heated=False, in_part=False):
                 u *= others + p
                 within = np.float32(np.int64((bits >> np.uint64(16)) & _LOW)) * _TO_UNIT
                 new = np.uintp(pick(running, ends, width, u - p, within))
-                if u < p or new >= np.uintp(n_topics):  # the latter by rounding, or if all weights are 0
+                if u < p or new >= np.uintp(n_topics):  # The latter occurs by rounding, or if all weights are 0.
                     continue
                 z[i] = new
                 c = n_doc[new] + one
@@ -158,7 +160,7 @@ def _signature(table):
     return I8(I8, I8, I1_IN, I4_IN, Z, table, I1, F2_IN, I1_IN, F8, RNG, types.float32, *of_part)
 
 
-# By the type of the counts, and whether the law is flattened, or of a part of the vocabulary.
+# One kernel for each type of counts, without tempering, with tempering, or for a part of the vocabulary.
 sweep_short = kernel(_signature(U2_2), name="sweep_short")(_sweep_by())
 sweep_long = kernel(_signature(I4_2), name="sweep_long")(_sweep_by())
 sweep_short_heated = kernel(_signature(U2_2), name="sweep_short_heated")(_sweep_by(heated=True))
@@ -169,7 +171,7 @@ sweep_long_in_part = kernel(_signature(I4_2), name="sweep_long_in_part")(_sweep_
 
 @kernel(I8(I8, I8, I1_IN, Z, U2_2))
 def count_in_documents(start, stop, token_ptr, z, doc_counts):
-    """Count the topics of documents start:stop, each of less than 2^16 tokens, into ``doc_counts``, (n_docs, width)."""
+    """Count the topics of documents start:stop, of fewer than 2^16 tokens each, in ``doc_counts`` (n_docs, width)."""
     for d in range(start, stop):
         for k in range(doc_counts.shape[1]):
             doc_counts[d, k] = 0
@@ -185,9 +187,9 @@ KERNELS = (
 
 
 def table_of_counts(counts):
-    """Counts (n_words, n_topics) as the kernels take them: (n_words, width), zero beyond the topics.
+    """The table of counts for the kernels, (n_words, width), from counts (n_words, n_topics); padded with zeros.
 
-    uint16 where no word has 2^16 tokens, whatever their topics, int32 otherwise.
+    The dtype is uint16 if every word has fewer than 2^16 tokens in total, else int32.
     """
     short = counts.sum(axis=1).max(initial=0) < SHORT
     table = np.zeros((counts.shape[0], padded(counts.shape[1])), dtype=np.uint16 if short else np.int32)
@@ -196,9 +198,9 @@ def table_of_counts(counts):
 
 
 def sweep(start, stop, token_ptr, words, z, table, nk, alpha, group, beta, rng, temperature=1.0):
-    """Redraw the topics of documents start:stop by the kernel for such a table; arguments as for `_sweep_by`.
+    """Redraw the topics of documents start:stop by the kernel for this table; arguments are as for `_sweep_by`.
 
-    Above a temperature of 1, the law is flatter than the posterior's: that is for burn-in only.
+    Above a temperature of 1, sweeps sample a flatter distribution than the posterior, which is for burn-in only.
     """
     kinds = (sweep_short, sweep_short_heated) if table.dtype == np.uint16 else (sweep_long, sweep_long_heated)
     args = start, stop, token_ptr, words, z, table, nk, alpha, group, beta, rng
@@ -206,9 +208,9 @@ def sweep(start, stop, token_ptr, words, z, table, nk, alpha, group, beta, rng, 
 
 
 def sweep_part(start, stop, token_ptr, words, z, table, nk, alpha, group, beta, rng, first, end, share, doc_counts):
-    """Redraw, of documents start:stop, the tokens of the words first:end; arguments as for `_sweep_by`.
+    """Redraw the tokens of the words first:end in documents start:stop; arguments are as for `_sweep_by`.
 
-    Words are in order within each document.
+    Words must be sorted within each document.
     """
     sweep_it = sweep_short_in_part if table.dtype == np.uint16 else sweep_long_in_part
     args = start, stop, token_ptr, words, z, table, nk, alpha, group, beta, rng

@@ -1,30 +1,37 @@
-"""Coordinates of linear models about their mode, and the gradient from the pulls of the rows of a minibatch.
+"""Coordinates of linear models about their mode, and the gradient as a sum over the rows of a minibatch.
 
-With mode b, whitener T and coordinates theta, the coefficients are b + delta, delta = T theta. ``params`` is a head of
-`HEAD` numbers (D, the order of the control variates or 0, the form of T: full, diagonal or upper triangular, whether to
-compute the log density, whether sparse rows have an intercept, the position of the kinks or 0, whether A is given
-although control variates are of second order), then
+With mode b, whitener T and coordinates theta, the coefficients are b + delta, delta = T theta. ``params`` begins with a
+head of `HEAD` numbers:
 
-* for a full or triangular T, T T^T the inverse Hessian at the mode: an offset (D), a quadratic matrix A (D, D), T
-  (D, D);
-* for a diagonal one, the root of the inverse of the Hessian's diagonal in turned classes (see `turn`): an offset (D),
-  the prior's precision (D), T (D), and if there is an intercept the point c (columns x turned classes) to which it
-  refers, a whitener R (turned classes x turned classes) for it, and the reference r (columns) at which it has its
-  prior: the turned intercepts of the columns as given are b_0 + R theta_0 - c . T theta, and the prior has those plus
-  r . delta;
+* the number of coordinates D;
+* the order of the control variates, or 0;
+* the form of T: full, diagonal or upper triangular;
+* whether to compute the log density;
+* whether sparse rows have an intercept;
+* the position of the kinks, or 0;
+* whether A is given although control variates are of second order.
 
-then, if the prior has kinks, four numbers for each entry of delta (the mode b, the inverse scale of its Laplace
+For a full or triangular T, the head is followed by an offset (D), a quadratic matrix A (D, D), and T (D, D). T T^T is
+the inverse Hessian at the mode.
+
+A diagonal T is the root of the inverse of the Hessian's diagonal in reflected classes (see `turn`). The head is then
+followed by an offset (D), the prior's precision (D), and T (D). If there is an intercept, three arrays follow: the
+point c (columns x reflected classes) to which it refers, its whitener R (reflected classes x reflected classes), and
+the reference r (columns) at which it has its prior. The reflected intercepts of the columns as given are
+b_0 + R theta_0 - c . T theta. The prior applies to these plus r . delta.
+
+If the prior has kinks, four numbers for each entry of delta follow: the mode b, the inverse scale of the Laplace
 distribution or 0, the square of the width over which the kink is rounded, and the precision of the Gaussian that
-stands for that prior everywhere else), and then the entries of sparse rows.
+replaces this prior everywhere else. The last part of ``params`` contains the entries of sparse rows.
 
-With control variates of second order the log posterior is offset . theta - |theta|^2 / 2, or with A if that is given,
-plus the part of the likelihood beyond its second order at the mode, and only that part is estimated from the minibatch.
-Otherwise the prior's quadratic replaces |theta|^2 / 2, and the part of the likelihood beyond its first order is
-estimated, or all of it.
+With control variates of second order, the log posterior is offset . theta - |theta|^2 / 2, plus the part of the
+likelihood beyond its second order at the mode. Only this part is estimated from the minibatch. If A is given, it
+defines the quadratic form instead. Without such control variates, the prior's quadratic form replaces |theta|^2 / 2.
+Then the part of the likelihood beyond its first order is estimated, or all of the likelihood.
 
 Dense rows are X itself, and T theta is stored class by class. A sparse row is a pair (first, last) of positions in
-``params``, which bound its (value, column) pairs; it has one more column, of ones, if ``params[4]`` is not 0, and T
-theta is stored column by column, so that the classes of a column are neighbours.
+``params``, which delimit its (value, column) pairs. It has an additional column of ones if ``params[4]`` is not 0. For
+sparse rows, T theta is stored column by column, so that the classes of a column are adjacent.
 """
 
 import numpy as np
@@ -41,8 +48,8 @@ FIRST_ORDER, SECOND_ORDER = 1.0, 2.0  # the part of the likelihood that control 
 def turn(values, D, K):
     """Reflect the K classes of each column so that the first coordinate is their sum / sqrt(K); its own inverse.
 
-    What is added to all classes alike changes no probability, so that only the prior bounds it: a direction that is
-    sqrt(rows) times as wide as the others, which the Hessian's diagonal sees in this coordinate alone.
+    Adding the same number to all classes does not change the probabilities, so only the prior bounds this direction. It
+    is about sqrt(rows) times as wide as the others. In these coordinates, the Hessian's diagonal represents its width.
     """
     if K == 1:
         return
@@ -60,7 +67,7 @@ def turn(values, D, K):
 
 @helper(fast_sums=True)
 def unwhiten(theta, params, D, K, delta):
-    """delta = T theta; K predictors, which matters for a diagonal."""
+    """delta = T theta; the number K of predictors is used if T is diagonal."""
     if params[FORM] == DIAGONAL:
         lo, point = HEAD + 2 * D, HEAD + 3 * D
         for i in range(D):
@@ -88,7 +95,7 @@ def unwhiten(theta, params, D, K, delta):
 
 @helper(fast_sums=True)
 def assemble_diagonal(theta, params, D, K, scale, delta, pull, signal):
-    """signal = offset + T^T (scale pull - P delta) in turned classes, P the prior's precision; overwrites ``pull``.
+    """signal = offset + T^T (scale pull - P delta) in reflected classes, P the prior's precision; overwrites ``pull``.
 
     Returns offset . theta - delta P delta / 2, with the prior's intercept at its reference.
     """
@@ -152,7 +159,7 @@ def assemble(theta, params, D, scale, pull, signal):
 
 @helper
 def add_kinks(params, D, scale, delta, pull):
-    """Replace the Gaussian that stands for a Laplace prior by that prior, in ``pull``; returns the change in value."""
+    """Replace the Gaussian approximation of a Laplace prior by this prior in ``pull``; returns the change in value."""
     lo, value = int(params[KINKS]), 0.0
     if lo == 0:
         return value
@@ -169,13 +176,13 @@ def add_kinks(params, D, scale, delta, pull):
 
 @helper
 def finish(theta, params, D, K, scale, delta, pull, rest, signal, extra):
-    """Gradient and log density from the sums over the minibatch; the status."""
+    """Write the gradient and the log density from the sums over the minibatch; returns the status."""
     rounded = add_kinks(params, D, scale, delta, pull)
     if params[FORM] == DIAGONAL:
         value = assemble_diagonal(theta, params, D, K, scale, delta, pull, signal)
     else:
         value = assemble(theta, params, D, scale, pull, signal)
-    # Without the log density this still shows whether everything is finite.
+    # Even if the log density is not computed, this shows whether everything is finite.
     extra[0] = value + scale * rest + rounded
     check = extra[0]
     for i in range(D):
@@ -183,8 +190,8 @@ def finish(theta, params, D, K, scale, delta, pull, rest, signal, extra):
     return OK if np.isfinite(check) else NOT_FINITE
 
 
-_NARROW = 8  # columns up to which the loop over rows is the inner one
-BLOCK = 64  # rows whose predictors are computed before their probabilities are
+_NARROW = 8  # number of columns up to which the inner loop is over rows
+BLOCK = 64  # rows whose predictors are computed before their probabilities
 
 
 @helper(fast_sums=True)
@@ -204,7 +211,7 @@ def predict_dense(X, lo, m, delta, e):
         for i in range(m):
             e[i] = dot(X[lo + i], delta, 0, D)
         return
-    # Rows too short for vector instructions: several rows at once.
+    # These rows are too short for vector instructions, so several rows are processed at once.
     for i in range(m):
         e[i] = X[lo + i, 0] * delta[0]
     for j in range(1, D):
@@ -231,7 +238,7 @@ def pull_dense(r, X, lo, m, pull):
 
 @helper
 def predict_sparse(X, lo, m, params, delta, e):
-    """The same for sparse rows."""
+    """`predict_dense` for sparse rows."""
     last = delta[delta.shape[0] - 1] if params[ONES] != 0.0 else 0.0
     for i in range(m):
         total = last
@@ -242,7 +249,7 @@ def predict_sparse(X, lo, m, params, delta, e):
 
 @helper
 def pull_sparse(r, X, lo, m, params, pull):
-    """The same for sparse rows."""
+    """`pull_dense` for sparse rows."""
     ones = params[ONES] != 0.0
     for i in range(m):
         for at in range(int(X[lo + i, 0]), int(X[lo + i, 1]), 2):
@@ -253,7 +260,7 @@ def pull_sparse(r, X, lo, m, params, pull):
 
 @helper
 def predict(is_sparse, X, lo, m, params, delta, e):
-    """e_i = x_{lo + i} . delta for m rows, as they are stored."""
+    """e_i = x_{lo + i} . delta for m rows, dense or sparse."""
     if is_sparse:
         predict_sparse(X, lo, m, params, delta, e)
     else:
@@ -262,7 +269,7 @@ def predict(is_sparse, X, lo, m, params, delta, e):
 
 @helper
 def add_pull(is_sparse, r, X, lo, m, params, pull):
-    """pull += sum of r_i x_{lo + i} over m rows, as they are stored."""
+    """pull += sum of r_i x_{lo + i} over m rows, dense or sparse."""
     if is_sparse:
         pull_sparse(r, X, lo, m, params, pull)
     else:
@@ -271,7 +278,7 @@ def add_pull(is_sparse, r, X, lo, m, params, pull):
 
 @helper(fast_sums=True)
 def predict_classes(X, lo, n, delta, e):
-    """e_ki = x_{lo + i} . delta_k for n rows; four at once, so that delta is read once for them."""
+    """e_ki = x_{lo + i} . delta_k for n rows; four rows at once, so that delta is read once for all four."""
     m, whole = X.shape[1], n - n % 4
     for i in range(0, whole, 4):
         x0, x1, x2, x3 = X[lo + i], X[lo + i + 1], X[lo + i + 2], X[lo + i + 3]
@@ -291,7 +298,7 @@ def predict_classes(X, lo, n, delta, e):
 
 @helper(fast_sums=True)
 def pull_classes(r, X, lo, n, pull):
-    """pull_k += sum of r_ki x_{lo + i} over n rows; four at once, so that pull is read and written once for them."""
+    """pull_k += sum of r_ki x_{lo + i} over n rows; four rows at once, so that pull is accessed once for all four."""
     m, whole = X.shape[1], n - n % 4
     for i in range(0, whole, 4):
         x0, x1, x2, x3 = X[lo + i], X[lo + i + 1], X[lo + i + 2], X[lo + i + 3]

@@ -1,8 +1,7 @@
-"""Gradients of Bayesian logistic regression with two or several classes, dense or sparse rows.
+"""Gradients of Bayesian logistic regression with two or more classes, for dense or sparse rows.
 
-``params`` is as in `design`. ``y[:, 0]`` is the class and ``y[:, 1:]`` the linear predictors of each row at the mode,
-followed by the probabilities there, that of the second class alone if there are two, and by the logarithm of the sum of
-e^eta.
+``params`` is as in `design`. ``y[:, 0]`` is the class of each row. ``y[:, 1:]`` contains the linear predictors eta at
+the mode, the probabilities there (of the second class only if there are two), and the logarithm of the sum of e^eta.
 """
 
 import numpy as np
@@ -28,7 +27,10 @@ from .design import (
 
 @helper
 def binary_residuals(e, y, weight, lo, m, params, r):
-    """The pull r_i of row lo + i, from e, its predictor less the one at the mode; returns the log density."""
+    """Write r_i, the derivative in the predictor of row lo + i; e_i is its predictor minus its value at the mode.
+
+    Returns the log density.
+    """
     order = params[CONTROL]
     second = 1.0 if order == SECOND_ORDER else 0.0
     for i in range(m):
@@ -79,15 +81,16 @@ def binary(theta, X, y, weight, params, scale, signal, extra):
 
 @kernel(DENSE_SIGNAL)
 def sparse_binary(theta, X, y, weight, params, scale, signal, extra):
-    """Two classes, ``y[:, 0]`` in {0, 1}, sparse rows."""
+    """Two classes, ``y[:, 0]`` in {0, 1}, for sparse rows."""
     return _binary(True, theta, X, y, weight, params, scale, signal, extra)
 
 
 @helper
 def multinomial_residuals(e, y, weight, lo, n, params, r, top, total):
-    """The pull r of each class and row lo + i, from e, the predictors less those at the mode; returns the log density.
+    """Write r_ki, the derivative in the predictor of class k and row lo + i; returns the log density.
 
-    Arrays are (classes, rows), so that the loops over rows are inner ones; ``top`` and ``total`` are scratch.
+    e contains the predictors minus their values at the mode. Arrays are (classes, rows), so that inner loops are over
+    rows. ``top`` and ``total`` are scratch.
     """
     K = e.shape[0]
     order = params[CONTROL]
@@ -124,7 +127,7 @@ def multinomial_residuals(e, y, weight, lo, n, params, r, top, total):
 
 @helper
 def multinomial_value(e, y, weight, lo, n, order, top, total):
-    """The log density of rows lo, lo + 1, ..., or what control variates leave of it."""
+    """The log density of rows lo, lo + 1, ..., or the part that control variates do not remove."""
     K = e.shape[0]
     second = 1.0 if order == SECOND_ORDER else 0.0
     value = 0.0
@@ -145,7 +148,7 @@ def multinomial_value(e, y, weight, lo, n, order, top, total):
 
 @kernel(DENSE_SIGNAL)
 def multinomial(theta, X, y, weight, params, scale, signal, extra):
-    """Several classes, one linear predictor each."""
+    """Several classes, each with a linear predictor."""
     D = theta.shape[0]
     K = D // X.shape[1]
     delta, pull = np.empty(D), np.zeros(D)
@@ -163,7 +166,7 @@ def multinomial(theta, X, y, weight, params, scale, signal, extra):
 
 @kernel(DENSE_SIGNAL)
 def sparse_multinomial(theta, X, y, weight, params, scale, signal, extra):
-    """Several classes, sparse rows."""
+    """Several classes, each with a linear predictor, for sparse rows."""
     D = theta.shape[0]
     K = (y.shape[1] - 2) // 2
     delta, pull, own = np.empty(D), np.zeros(D), np.empty(K)

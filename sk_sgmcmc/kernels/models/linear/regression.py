@@ -1,13 +1,13 @@
 """Gradients of Bayesian Poisson and linear regression, in the coordinates and with the ``params`` of `design`.
 
-Poisson regression with its log link differs from `logistic` in the likelihood of a row given its linear predictor;
-``y`` is (count, predictor at the mode, its exponential).
+Poisson regression with a log link differs from `logistic` in the likelihood of a row given its linear predictor. ``y``
+is (count, predictor at the mode, exponential of this predictor).
 
-Linear regression has one coordinate more, the last: the logarithm t of the noise's standard deviation over its value at
-the point at which the control variates are taken. ``y`` is the residual of each row at that point. Behind T,
-``params`` holds the noise's precision E there, and E times what the prior adds to the sum of squares. The quadratic
-matrix is always given, with all that is known exactly: the prior, and with control variates the second order of all
-rows, those of earlier calls included.
+Linear regression has an additional last coordinate t = log(sd of the noise / its value at the expansion point of the
+control variates). ``y`` is the residual of each row at this point. After T, ``params`` contains the noise's precision E
+at this point, E times the prior's contribution to the sum of squares, and the power and odds of the prior's term
+-power log(1 + odds e^{2t}). The quadratic matrix is always given. It contains all that is known exactly: the prior and,
+with control variates, the second order of all rows, including the rows of earlier calls.
 """
 
 import numpy as np
@@ -20,7 +20,10 @@ from .design import BLOCK, CONTROL, HEAD, SECOND_ORDER, add_pull, finish, predic
 
 @helper
 def poisson_residuals(e, y, weight, lo, m, params, r):
-    """The pull r_i of row lo + i, from e, its predictor less the one at the mode; returns the log density."""
+    """Write r_i, the derivative in the predictor of row lo + i; e_i is its predictor minus its value at the mode.
+
+    Returns the log density.
+    """
     order = params[CONTROL]
     second = 1.0 if order == SECOND_ORDER else 0.0
     rest = 0.0
@@ -59,13 +62,13 @@ def poisson(theta, X, y, weight, params, scale, signal, extra):
 
 @kernel(DENSE_SIGNAL)
 def sparse_poisson(theta, X, y, weight, params, scale, signal, extra):
-    """Counts with a log link, sparse rows."""
+    """Counts with a log link, for sparse rows."""
     return _poisson(True, theta, X, y, weight, params, scale, signal, extra)
 
 
 @kernel(DENSE_SIGNAL)
 def normal(theta, X, y, weight, params, scale, signal, extra):
-    """A normal response with an unknown standard deviation."""
+    """A normal response with unknown standard deviation."""
     D = theta.shape[0]
     m = D - 1
     delta, pull, along = np.empty(D), np.zeros(D), np.zeros(m)
@@ -95,7 +98,7 @@ def normal(theta, X, y, weight, params, scale, signal, extra):
             rest += value
         pull_dense(r, X, lo, n, along)
     set_to(pull[:m], along)
-    # Beyond the second order of the prior, which is part of the quadratic matrix.
+    # The quadratic matrix contains the prior up to the second order. The rest is added here.
     pull[m] += of_prior * (shrink - 1.0 + 2.0 * t) / scale
     rest -= 0.5 * of_prior * (shrink - 1.0 + 2.0 * t - 2.0 * t * t) / scale
     share, now = odds / (1.0 + odds), 1.0 / (1.0 + shrink / odds)

@@ -1,9 +1,9 @@
 """Signals of the spherical admixture model for its topics, in K dimensions.
 
-Documents are unit rows v_d of a CSR matrix, topics unit rows beta_k, a document's mean direction u = beta' theta.
-The law of theta depends on beta only through the Gram matrix G = beta beta' and the products y = beta v: |u|^2 = theta'
-G theta and u'v = theta'y. The gradient in the topics is a sparse scatter W'v and a K x K matrix times beta. Nothing
-dense of the size documents x words is ever formed.
+Documents are unit rows v_d of a CSR matrix, topics are unit rows beta_k, and a document's mean direction is
+u = beta' theta. The distribution of theta depends on beta only through the Gram matrix G = beta beta' and the products
+y = beta v, since |u|^2 = theta' G theta and u'v = theta'y. The gradient in the topics is a sparse sum W'v plus a K x K
+matrix times beta. No dense array of size documents x words is allocated.
 """
 
 import math
@@ -32,7 +32,7 @@ def sparse_products(beta, ptr, words, values, docs, out):
 
 @helper
 def gram_matrix(beta, gram):
-    """Gram = beta beta'."""
+    """gram = beta beta'."""
     set_to(gram, np.dot(beta, beta.T))
 
 
@@ -55,8 +55,8 @@ def sizes(theta, gram, y, bent):
 def add_document_terms(gram, products, draws, kappa, scale, share, across):
     """Sum over documents s and draws n of scale kappa / N times u'v / |u|; its gradient is share'v - across beta.
 
-    share[s] = scale kappa mean_n theta / |u|, across = scale kappa sum_s mean_n theta theta' u'v / |u|^3. Returns the
-    sum, and that of the squared norms of single documents' gradients.
+    share[s] = scale kappa mean_n theta / |u|, across = scale kappa sum_s mean_n theta theta' u'v / |u|^3. Returns this
+    sum, and the sum of squared norms of the gradients of single documents.
     """
     n_topics = gram.shape[0]
     bent = np.empty(n_topics)
@@ -84,11 +84,11 @@ def add_document_terms(gram, products, draws, kappa, scale, share, across):
 
 @helper(fast_sums=True)
 def add_changes(gram, products, before, terms, kappa, lag, share, across):
-    """Add ``lag`` times the change of the gradient since documents were last visited, at the proportions of then.
+    """Add ``lag`` times the change of the gradient since documents were last visited, at their previous proportions.
 
-    ``before`` (n_docs, n_topics) are these proportions, ``terms`` (n_docs, 2) the 1/|u| and cos(u, v) of then; the
-    change of theta v'/|u| goes to ``share``, that of theta theta' cos/|u|^2 to ``across``. Returns the sum of the
-    squared norms of the changes of single documents.
+    ``before`` (n_docs, n_topics) contains these proportions, and ``terms`` (n_docs, 2) the 1/|u| and cos(u, v) of that
+    time. The change of theta v'/|u| is added to ``share``, and the change of theta theta' cos/|u|^2 to ``across``.
+    Returns the sum of squared norms of the changes of single documents.
     """
     n_topics = gram.shape[0]
     bent = np.empty(n_topics)
@@ -105,7 +105,7 @@ def add_changes(gram, products, before, terms, kappa, lag, share, across):
             own += theta[k] * theta[k]
             for j in range(n_topics):
                 across[k, j] += lag * kappa * aside * theta[k] * theta[j]
-        # |ahead v - aside u|^2, v of length 1.
+        # |ahead v - aside u|^2, where v has length 1.
         change = ahead * ahead - 2.0 * ahead * aside * along + aside * aside * size * size
         squares += kappa * kappa * own * max(change, 0.0)
     return squares
@@ -136,12 +136,15 @@ def admixture_gradient(
 ):
     """Gradient of the log posterior of the topics, given draws of the documents' theta, into ``signal``.
 
-    ``prior`` = (kappa0, kappa1, sigma). ``others`` (n_topics, n_words) and ``others_across`` (n_topics, n_topics), both
-    without kappa1: the terms of documents not in ``docs``, as last visited (see `exchange_documents`); ``others``
-    without rows adds nothing. ``before``, ``terms`` and ``lag`` (0, or the number of other documents for each one of
-    ``docs``): see `add_changes`; they make up for the topics' motion since those were visited. ``extra`` = (log density
-    of the documents ``docs`` and of the topics up to a constant, variance of the gradient's noise averaged over
-    coordinates).
+    ``prior`` = (kappa0, kappa1, sigma). ``others`` (n_topics, n_words) and ``others_across`` (n_topics, n_topics) are
+    the terms of the documents not in ``docs``, without kappa1, at their last visit (see `exchange_documents`).
+    ``others`` without rows adds nothing.
+
+    ``before``, ``terms`` and ``lag`` are as in `add_changes`. They correct for the change of the topics since the other
+    documents were visited. ``lag`` is 0, or the number of other documents divided by the number of ``docs``.
+
+    ``extra`` = (log density of the documents ``docs`` and of the topics up to a constant, variance of the gradient's
+    noise averaged over coordinates).
     """
     n_topics, n_words = beta.shape
     gram_matrix(beta, gram)
@@ -169,13 +172,14 @@ def admixture_gradient(
         for k in range(n_topics):
             for w in range(n_words):
                 norm += signal[k, w] * signal[k, w]
-        # squares is a sum over documents, norm that of the scaled sum: the variance of a row, then of the estimate.
+        # ``squares`` is a sum over documents, and ``norm`` the squared norm of the scaled sum. ``spread`` is the
+        # variance of a row, from which the variance of the estimate follows.
         spread = (squares - norm / (scale * scale * n_docs)) / (n_docs - 1.0)
         extra[1] = scale * scale * n_docs * (1.0 - 1.0 / scale) * max(spread, 0.0) / (n_topics * n_words)
     elif lag > 0.0:
-        # lag + 1 = N/n; the mean change, which is no noise, is small.
+        # lag + 1 = N/n. The mean change is not noise, but it is small.
         extra[1] = lag * (lag + 1.0) * changes / (n_topics * n_words)
-    # The prior with its mean direction integrated out: -log c(|kappa0 m + sigma sum beta|).
+    # With the mean direction integrated out, the log prior is -log c(|kappa0 m + sigma sum beta|).
     mean = prior[0] * center
     for k in range(n_topics):
         mean += prior[2] * beta[k]
@@ -208,7 +212,7 @@ def admixture_signal(
     signal,
     extra,
 ):
-    """`admixture_gradient` for Python: also writes ``across``, whose largest eigenvalue is the stiffness."""
+    """`admixture_gradient`, callable from Python; writes ``across``, whose largest eigenvalue is the stiffness."""
     n_topics = beta.shape[0]
     gram, products = np.empty((n_topics, n_topics)), np.empty((docs.shape[0], n_topics))
     share = np.empty_like(products)
@@ -222,13 +226,14 @@ def admixture_signal(
 
 @kernel(I8(F2_IN, I1_IN, I1_IN, F1_IN, I1_IN, F2_IN, F2, F8, F2, F2))
 def exchange_documents(beta, ptr, words, values, docs, theta, terms, sign, others, others_across):
-    """Add documents to the sums over documents (``sign`` 1), or remove what they added (-1).
+    """Add documents to the sums over documents (``sign`` 1), or remove their terms (-1).
 
     Parameters
     ----------
-    docs, theta : which documents, (n_docs, n_topics) the proportions of all
-    terms : (n_docs, 2) 1/|u| and cos(u, v) of each, written where documents are added
-    others, others_across : sum of theta v' / |u|, and of theta theta' cos / |u|^2; changed in place
+    docs : indices of these documents
+    theta : (n_docs, n_topics), proportions of all documents
+    terms : (n_docs, 2), 1/|u| and cos(u, v) of each document, written for added documents
+    others, others_across : sums of theta v' / |u| and of theta theta' cos / |u|^2; changed in place
     """
     n_topics = beta.shape[0]
     if sign > 0.0:
@@ -253,7 +258,7 @@ def exchange_documents(beta, ptr, words, values, docs, theta, terms, sign, other
 
 @kernel(I8(F2_IN, I1_IN, I1_IN, F1_IN, I1_IN, F2, F2))
 def document_products(beta, ptr, words, values, docs, gram, products):
-    """Gram matrix of the topics, and their products with documents."""
+    """Write the Gram matrix of the topics, and their products with the documents ``docs``."""
     topics = beta.copy()
     gram_matrix(topics, gram)
     sparse_products(topics, ptr, words, values, docs, products)

@@ -1,4 +1,4 @@
-"""The spherical admixture model's two blocks: documents' proportions by simplex GMC, topics by a geodesic sampler."""
+"""Updates of the spherical admixture model: proportions by geodesic Monte Carlo, topics by a geodesic sampler."""
 
 import math
 
@@ -18,7 +18,7 @@ _TARGET = 0.8  # acceptance rate to which step sizes adapt
 
 @helper
 def proportions_gradient(theta, gram, y, alpha, kappa, bent, gradient):
-    """Log density kappa u'v/|u| + sum (alpha - 1) log theta, returned, and its gradient."""
+    """Return the log density kappa u'v/|u| + sum (alpha - 1) log theta, and write its gradient."""
     size, along = sizes(theta, gram, y, bent)
     log_density = kappa * along / size
     for k in range(theta.shape[0]):
@@ -32,9 +32,9 @@ def proportions_gradient(theta, gram, y, alpha, kappa, bent, gradient):
 
 @helper
 def draw_in_logs(x, gram, y, alpha, kappa, log_step, n_burn, n_leapfrog, gain, draws, psi, work, rng):
-    """Trajectories in psi = log(theta G), G ~ Gamma(sum alpha): smooth where alpha < 1 makes theta's density infinite.
+    """Trajectories in psi = log(theta G) with G ~ Gamma(sum alpha), whose density is smooth even if alpha < 1.
 
-    G is independent of theta, so it may be drawn for a given theta; theta is the softmax of psi. Changes ``x`` and
+    theta is the softmax of psi. G is independent of theta, so it may be drawn for a given theta. Changes ``x`` and
     writes ``draws``; returns the logarithm of the step size.
     """
     total = math.log(max(rng.standard_gamma(alpha.sum()), TINY))
@@ -61,16 +61,16 @@ def draw_proportions(
 ):
     """Geodesic Monte Carlo on the simplex for each of the documents ``docs``, from its present state.
 
-    If an alpha is below 1, the density is infinite at faces of the simplex, and trajectories run in logarithms.
+    If an alpha is below 1, the density is infinite at faces of the simplex. Trajectories then use logarithms.
 
     Parameters
     ----------
-    gram : (n_topics, n_topics); products : (n_batch, n_topics), see ``signals.admixture``
+    gram, products : (n_topics, n_topics), (n_batch, n_topics), see `admixture`
     alpha, kappa : parameter of the Dirichlet prior, concentration of the documents
     theta, step_sizes : (n_docs, n_topics), (n_docs,), changed in place
     n_burn, n_keep, n_leapfrog : trajectories to discard, trajectories to keep, leapfrog steps of each
-    adapts : change of the logarithm of a step size at a rejection, in the first ``n_burn``; 0 for fixed step sizes: a
-        chain whose step size follows its state for ever leaves no law invariant
+    adapts : gain by which the logarithm of a step size adapts to the acceptance rate, in the first ``n_burn``
+        trajectories; 0 for fixed step sizes. A chain that adapts forever need not leave the target invariant.
     draws : (n_batch, n_keep, n_topics), written
     """
     n_topics = gram.shape[0]
@@ -91,7 +91,7 @@ def draw_proportions(
             continue
         log_density = proportions_gradient(x, gram, products[s], alpha, kappa, bent, gradient)
         for t in range(n_burn + n_keep):
-            # The step size is drawn anew each time, so that trajectories do not resonate with any period.
+            # The step size is random, so that trajectories do not resonate with a period of the target.
             h = math.exp(log_step) * (0.8 + 0.4 * rng.random())
             for k in range(n_topics):
                 v[k] = rng.standard_normal()
@@ -133,11 +133,12 @@ def draw_proportions(
 
 @helper
 def held_noise(n_steps, damping):
-    """The factor by which noise held for ``n_steps`` steps heats a velocity more than noise drawn anew in each.
+    """Ratio of the velocity variances under noise held for ``n_steps`` steps and noise redrawn at each step.
 
-    A step is v <- a v + xi, a = exp(-damping). With b = (1 - a^m) / (1 - a), blocks of m steps of one xi leave at their
-    end a variance of b^2 / (1 - a^2m), in units of that of xi, and j steps later a^2j times that and ((1 - a^j) /
-    (1 - a))^2. The mean over a block is compared with 1 / (1 - a^2). From 1 (strong damping) to m (weak).
+    A step is v <- a v + xi, a = exp(-damping). Let xi be the same for m steps, and let variances be in units of the
+    variance of xi. At the end of such a group of steps, the variance is b^2 / (1 - a^2m), b = (1 - a^m) / (1 - a).
+    After j steps of the next group, it is a^2j times this plus ((1 - a^j) / (1 - a))^2. The mean over a group is
+    divided by 1 / (1 - a^2). The ratio is between 1 (strong damping) and m (weak damping).
     """
     if damping < 1e-8:
         return float(n_steps)
@@ -191,7 +192,8 @@ def run_topics(
     prior, center, scale : (kappa0, kappa1, sigma), the prior's mean direction, N/n
     others, others_across, before, terms, lag : terms of the other documents, see `admixture_gradient`
     hypers : (n_steps, n_hyper)
-    extra : written by `admixture_gradient`; the variance of the noise is converted to noise drawn anew in each step
+    extra : written by `admixture_gradient`; the variance of the noise is converted to noise that is redrawn in each
+        step
     """
     n_topics = beta.shape[0]
     gram, across = np.empty((n_topics, n_topics)), np.empty((n_topics, n_topics))
@@ -243,7 +245,7 @@ def run_topic_trajectories(
     project,
     rng,
 ):
-    """Metropolis trajectories on the topics at fixed draws of the proportions; returns the mean acceptance."""
+    """Metropolis trajectories on the topics at fixed draws of the proportions; returns the mean acceptance rate."""
     n_topics = beta.shape[0]
     gram, across = np.empty((n_topics, n_topics)), np.empty((n_topics, n_topics))
     products, share = np.empty((docs.shape[0], n_topics)), np.empty((docs.shape[0], n_topics))

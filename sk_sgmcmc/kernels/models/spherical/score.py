@@ -1,4 +1,4 @@
-"""Annealed importance sampling of a document's proportions: the log density of a row under given topics."""
+"""Log density of a row under given topics, by annealed importance sampling of the document's proportions."""
 
 import math
 
@@ -7,15 +7,15 @@ import numpy as np
 from ..._jit import F1_IN, F2_IN, F8, I8, RNG, helper, kernel
 from .admixture import sizes
 
-_PILOT = 4  # the pilot run has one temperature for this many of the final run
-_POWER = 3.0  # temperatures are (j/n)^3: close together where the prior still dominates
+_PILOT = 4  # The final run has this many temperatures for each one of the pilot run.
+_POWER = 3.0  # Inverse temperatures are (j/n)^3, dense where the prior dominates.
 
 
 @helper
 def _tempered(psi, theta, gram, y, alpha, kappa, t, bent, gradient):
-    """Log density sum(alpha psi - e^psi) + t kappa cos, theta = softmax(psi); returns it and kappa cos.
+    """Log density sum(alpha psi - e^psi) + t kappa cos with theta = softmax(psi); returns it and kappa cos.
 
-    Writes its gradient in psi.
+    Writes the gradient in psi.
     """
     largest, total = -np.inf, 0.0
     for k in range(psi.shape[0]):
@@ -31,7 +31,7 @@ def _tempered(psi, theta, gram, y, alpha, kappa, t, bent, gradient):
     for k in range(psi.shape[0]):
         mass = math.exp(min(psi[k], 600.0))
         slope = kappa * (y[k] - along * bent[k] / (size * size)) / size
-        # The cosine does not change with the scale of theta, so theta'slope = 0 and the softmax adds no term.
+        # The cosine does not depend on the scale of theta, so theta'slope = 0 and the softmax adds no term.
         gradient[k] = alpha[k] - mass + t * theta[k] * slope
         log_density += alpha[k] * psi[k] - mass
     return log_density, value
@@ -39,7 +39,7 @@ def _tempered(psi, theta, gram, y, alpha, kappa, t, bent, gradient):
 
 @helper
 def trajectory(psi, theta, gram, y, alpha, kappa, t, h, n_leapfrog, work, rng):
-    """One Hamiltonian trajectory at the inverse temperature t; returns its acceptance and kappa cos at its end."""
+    """One Hamiltonian trajectory at the inverse temperature t; returns its acceptance rate and kappa cos at its end."""
     bent, gradient, velocity, old = work[0], work[1], work[2], work[3]
     log_density, value = _tempered(psi, theta, gram, y, alpha, kappa, t, bent, gradient)
     n = psi.shape[0]
@@ -70,9 +70,9 @@ def trajectory(psi, theta, gram, y, alpha, kappa, t, h, n_leapfrog, work, rng):
 
 @kernel(F8(F2_IN, F1_IN, F1_IN, F8, I8, I8, RNG))
 def annealed_log_mean(gram, y, alpha, kappa, n_temperatures, n_leapfrog, rng):
-    """Estimate of log E[exp(kappa cos(u, v))] over theta ~ Dirichlet(alpha); exp of it is unbiased.
+    """Estimate of log E[exp(kappa cos(u, v))] over theta ~ Dirichlet(alpha); its exponential is unbiased.
 
-    A pilot run finds a step size for each temperature, so that nothing adapts in the final run.
+    A pilot run determines a step size for each temperature, so that the final run need not adapt.
     """
     n = alpha.shape[0]
     n_pilot = max(n_temperatures // _PILOT, 1)

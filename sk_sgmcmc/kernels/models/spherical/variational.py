@@ -1,9 +1,9 @@
 """Mean-field variational inference for the spherical admixture model.
 
-q(theta_d) is Dirichlet(a_d), q(beta_k) is vMF(mu_k, xi). The concentration xi is the same for all topics: the sigma of
-their prior.
+q(theta_d) is Dirichlet(a_d), and q(beta_k) is vMF(mu_k, xi). The concentration xi is the same for all topics, equal to
+the sigma of their prior.
 
-The expected cosine of a document and its mean direction has no closed form; as in the model's first paper it is
+The expected cosine of a document and its mean direction has no closed form. As in the model's first paper, it is
 replaced by the ratio of expectations, with A = A_V(xi) the mean length of a topic:
 
     rho = A a'y / sqrt(Q),    Q = a_0 / (a_0 + 1) [a_0 + (1 - A^2) |a|^2 + A^2 a'G a],    y = mu v, G = mu mu'
@@ -69,10 +69,10 @@ def document_gradient(a, gram, y, alpha, kappa, mean_length, bent, gradient):
 
 @kernel(I8(F2_IN, F2_IN, F1_IN, F8, F8, I1_IN, F2, F1, I8, F2, F2, F8))
 def ascend_documents(gram, products, alpha, kappa, mean_length, docs, a, step_sizes, n_inner, share, across, scale):
-    """Gradient ascent in log a, halving steps that do not climb; then the sums for the topics' gradient.
+    """Gradient ascent in log a with backtracking, and sums for the topics' gradient.
 
-    ``share`` (n_batch, n_topics) and ``across`` (n_topics, n_topics): the gradient of the documents' part of the bound
-    in mu is share'v - across mu, times ``scale``.
+    The gradient in mu of the documents' part of the bound, times ``scale``, is share'v - across mu, with ``share``
+    (n_batch, n_topics) and ``across`` (n_topics, n_topics).
     """
     n_topics = alpha.shape[0]
     bent, gradient, trial = np.empty(n_topics), np.empty(n_topics), np.empty(n_topics)
