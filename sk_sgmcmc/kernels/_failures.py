@@ -1,7 +1,7 @@
 """Exceptions raised by users' functions within compiled code.
 
 Kernels never raise, and an exception that crosses the boundary between two kernels would be lost. The kernel of a
-user's function therefore catches it, returns a log density that is not finite, and reports the exception to the
+user's function therefore catches it and returns a log density that is not finite. It reports the exception to the
 `Failures` of the calling thread (see `recorded_in`).
 """
 

@@ -7,8 +7,8 @@
     signature only, at its first use. Another dtype or memory order raises ``TypeError`` instead of quietly
     compiling a second variant.
 
-Functions are passed as ``numba.types.FunctionType``, because numba then caches the compiled loop on disk: loops
-that take ordinary jitted functions or closures as arguments are compiled again in every process.
+Functions are passed as ``numba.types.FunctionType``, because numba then caches the compiled loop on disk. Loops that
+take ordinary jitted functions or closures as arguments are compiled again in every process.
 
 Only this module and the loops that take kernels use ``FunctionType`` (numba calls it experimental). Kernels
 never raise, they return a status: `OK`, or the code of an error.

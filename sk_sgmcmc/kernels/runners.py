@@ -127,9 +127,9 @@ def run_metropolis(theta, aux, scalars, X, y, weight, params, hypers, slots, kep
         ``aux[0]`` is the momentum, ``scalars`` is as in `mass`. A geometry other than flat space has no mass. A product
         has the table of its blocks after the head.
     X, y, weight, params : data and constants of the model, read by ``signal_of``
-    hypers : (n_steps, 4 or 5) step size, number of steps of a trajectory, relative jitter of the step size, the
-        acceptance rate to which the step size adapts while the chain has made fewer than ``scalars[FREEZE_AT]``
-        trajectories (0: does not adapt), and whether the number of steps is drawn uniformly from 1 to this number
+    hypers : (n_steps, 4 or 5) step size, number of steps of a trajectory, relative jitter of the step size, target
+        acceptance rate (0: does not adapt), and whether the number of steps is drawn uniformly from 1 to this number.
+        The step size adapts while the chain has made fewer than ``scalars[FREEZE_AT]`` trajectories.
     slots, kept : as in `run_dense`
     flow, project : the geometry, `FLOW` and `PROJECT`
     signal_of : the model's gradient, its log density in ``extra[0]``

@@ -2,8 +2,8 @@
 
 Atom k has the weight r_k = E_k exp(-T_k), with E_k ~ Exp(c). T_k ~ Gamma(d_k, a) is the time of event d_k of a Poisson
 process of rate a, and the round d_k is uniform on 1, ..., R. With d_k summed out, T_k has the density
-(a / R) Q(R, a T_k), Q the regularised upper incomplete gamma function. With K atoms there are K/R per round on average,
-and the weights are a gamma process of mass a K/R and rate c, except for the atoms of rounds beyond R.
+(a / R) Q(R, a T_k), Q the regularised upper incomplete gamma function. With K atoms, there are K/R per round on
+average. The weights are a gamma process of mass a K/R and rate c, except for the atoms of rounds beyond R.
 
 The count n_dk of topic k in document d has a probability proportional to
 Gamma(n_dk + r_k) / Gamma(r_k) p_d^n_dk (1 - p_d)^r_k, where the gamma-distributed activity of the topic is integrated
@@ -377,8 +377,8 @@ def gamma_process_metric(theta, X, y, weight, params, scale, out, extra):
 def pair_gains(token_ptr, words, weights, z, partner, counts, topic_mass, beta, beta_mass, doc_prior, gains):
     """Evidence of the documents for keeping two topics separate, for each topic j with partner[j] > j.
 
-    It is the difference of log p(z) between the present assignments and the merged ones, plus the entropy of the choice
-    between the two topics for each of their tokens.
+    It is the difference of log p(z) between the present and the merged assignments, plus the entropies of the choice
+    between the two topics for each token.
 
     Parameters
     ----------

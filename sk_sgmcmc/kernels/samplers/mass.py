@@ -1,10 +1,10 @@
 """Masses of Hamiltonian samplers, fixed or learnt online by Monte Carlo EM.
 
 The state vector ``scalars`` of such a sampler begins with a head of `HEAD` numbers, named below. Three blocks of m
-numbers follow, where m is 0, D or D^2 for a mass that is the identity, diagonal or full, and D is the number of entries
-of the state. The blocks are the inverse mass W, a root R of the mass (R R^T = M), and the sum of p p^T / T over the
-momenta of the present E-step. After them, a mass learnt by Monte Carlo EM has a record of the sizes of its E-steps, and
-a mass learnt in windows has the tail of `windows`.
+numbers follow, where m is 0, D or D^2 for a mass that is the identity, diagonal or full. D is the number of entries of
+the state. The blocks are the inverse mass W, a root R of the mass (R R^T = M), and the sum of p p^T / T over the
+momenta of the present E-step. For a mass learnt by Monte Carlo EM, a record of the sizes of its E-steps follows. For a
+mass learnt in windows, the tail of `windows` follows.
 """
 
 import numpy as np

@@ -81,7 +81,7 @@ def run_nuts(theta, aux, scalars, X, y, weight, params, hypers, slots, kept, sta
 
     A trajectory doubles, forwards or backwards at random, until it makes a U-turn. Each doubling draws one of its
     points by weight. The state moves to this point with probability min(1, weight of the new half / weight of the old
-    half), which leaves the target invariant and favours distant points.
+    half). This leaves the target invariant and favours distant points.
 
     Parameters
     ----------

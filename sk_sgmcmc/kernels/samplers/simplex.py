@@ -5,9 +5,9 @@ cell of all columns (in a topic model: a word). ``signal`` (n_active, n_columns)
 estimated counts of the active rows. ``extra`` (n_columns,) contains the estimated counts summed over all cells.
 ``hyper[0]`` is the step size h.
 
-All transitions share the signature `TRANSITION`. An ``advance`` kernel brings lazily updated rows up to date over the
-time since their last update; ``extra`` (n_active,) is then the sum of the step sizes since. A ``step`` kernel makes one
-step of length h.
+All transitions share the signature `TRANSITION`. An ``advance`` kernel brings lazily updated rows up to date. Its
+``extra`` (n_active,) is the time since their last update, which is the sum of step sizes since then. A ``step`` kernel
+makes one step of length h.
 """
 
 import numpy as np

@@ -13,9 +13,9 @@ certainty of its label. The meaning of a cell depends on ``kind``:
     For D columns, cell d is a 1 in column d and cell D + d is a missing entry. All other entries are 0.
 
 Clusters occupy slots. ``counts`` (n_cells + n_blocks, n_slots) contains the sums of values over the rows of each
-cluster, followed by the sums over blocks (no such rows for `BERNOULLI`). ``sizes`` (n_slots,) contains sums of weights,
-0 for a free slot. ``prior`` has the layout of a column of ``counts``. For `BERNOULLI` it contains the prior shapes of 1
-in each column, followed by the prior shapes of 0.
+cluster. The last n_blocks rows contain the sums over blocks, except for `BERNOULLI`, which has no such rows. ``sizes``
+(n_slots,) contains sums of weights, 0 for a free slot. ``prior`` has the layout of a column of ``counts``. For
+`BERNOULLI` it contains the prior shapes of 1 in each column, followed by the prior shapes of 0.
 
 Weights that are not all equal to 1 give a pseudo-posterior, in which the likelihood of row i is sum_j omega_j f_j(x_i)
 to the power w_i. For any label z_i, this sum is omega_z f_z(x_i) divided by the probability of z_i. The log probability
@@ -336,7 +336,7 @@ def split_merge(
 ):  # fmt: skip
     """Metropolis update that proposes a split or a merge, chosen by a ``pair`` of rows. A slot must be free.
 
-    If both rows are in one cluster, a split is proposed: each of the two starts a cluster, and the other rows join one
+    If both rows are in one cluster, a split is proposed. Each of the two starts a cluster, and the other rows join one
     of them in random order, with their conditional probabilities. If the rows are in different clusters, their merge is
     proposed. ``mean`` is the mean weight of rows.
 

@@ -4,8 +4,8 @@ Tokens are stored document after document, in ``token_ptr`` (n_docs + 1,), ``wor
 (n_tokens,), which is empty if every token has weight 1. A minibatch is a list ``docs`` of documents. Its distinct words
 are the active rows. ``slot`` (n_words,) contains the index of each word among them, or -1.
 
-Every document has its own random stream, a SplitMix64 counter seeded by (seed, document), so that neither the order of
-documents nor the number of threads changes a draw.
+Every document has its own random stream, a SplitMix64 counter seeded by (seed, document). Neither the order of
+documents nor the number of threads therefore changes a draw.
 """
 
 import numpy as np

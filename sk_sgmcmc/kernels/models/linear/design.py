@@ -15,18 +15,27 @@ For a full or triangular T, the head is followed by an offset (D), a quadratic m
 the inverse Hessian at the mode.
 
 A diagonal T is the root of the inverse of the Hessian's diagonal in reflected classes (see `turn`). The head is then
-followed by an offset (D), the prior's precision (D), and T (D). If there is an intercept, three arrays follow: the
-point c (columns x reflected classes) to which it refers, its whitener R (reflected classes x reflected classes), and
-the reference r (columns) at which it has its prior. The reflected intercepts of the columns as given are
-b_0 + R theta_0 - c . T theta. The prior applies to these plus r . delta.
+followed by an offset (D), the prior's precision (D), and T (D). If there is an intercept, three arrays follow:
 
-If the prior has kinks, four numbers for each entry of delta follow: the mode b, the inverse scale of the Laplace
-distribution or 0, the square of the width over which the kink is rounded, and the precision of the Gaussian that
-replaces this prior everywhere else. The last part of ``params`` contains the entries of sparse rows.
+* the point c (columns x reflected classes) to which the intercept refers;
+* its whitener R (reflected classes x reflected classes);
+* the reference r (columns) at which it has its prior.
 
-With control variates of second order, the log posterior is offset . theta - |theta|^2 / 2, plus the part of the
-likelihood beyond its second order at the mode. Only this part is estimated from the minibatch. If A is given, it
-defines the quadratic form instead. Without such control variates, the prior's quadratic form replaces |theta|^2 / 2.
+The reflected intercepts of the columns as given are b_0 + R theta_0 - c . T theta. The prior applies to these plus
+r . delta.
+
+If the prior has kinks, four numbers for each entry of delta follow:
+
+* the mode b;
+* the inverse scale of the Laplace distribution, or 0;
+* the square of the width over which the kink is rounded;
+* the precision of the Gaussian that replaces this prior everywhere else.
+
+The last part of ``params`` contains the entries of sparse rows.
+
+With control variates of second order, the log posterior is offset . theta - |theta|^2 / 2 plus a remainder, the part of
+the likelihood beyond its second order at the mode. Only the remainder is estimated from the minibatch. If A is given,
+it defines the quadratic form instead. Without such control variates, the prior's quadratic form replaces |theta|^2 / 2.
 Then the part of the likelihood beyond its first order is estimated, or all of the likelihood.
 
 Dense rows are X itself, and T theta is stored class by class. A sparse row is a pair (first, last) of positions in

@@ -5,9 +5,9 @@ is (count, predictor at the mode, exponential of this predictor).
 
 Linear regression has an additional last coordinate t = log(sd of the noise / its value at the expansion point of the
 control variates). ``y`` is the residual of each row at this point. After T, ``params`` contains the noise's precision E
-at this point, E times the prior's contribution to the sum of squares, and the power and odds of the prior's term
--power log(1 + odds e^{2t}). The quadratic matrix is always given. It contains all that is known exactly: the prior and,
-with control variates, the second order of all rows, including the rows of earlier calls.
+at this point, and E times the prior's contribution to the sum of squares. They are followed by the power and the odds
+of the prior's term -power log(1 + odds e^{2t}). The quadratic matrix is always given. It contains all that is known
+exactly: the prior and, with control variates, the second order of all rows, including the rows of earlier calls.
 """
 
 import numpy as np
