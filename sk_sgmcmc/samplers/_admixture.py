@@ -18,9 +18,9 @@ _PAIR = (("sphere", "admixture"),)
 class GMCApprMH(Sampler):
     r"""Geodesic Monte Carlo for topics, with an approximate Metropolis test over several draws of each document.
 
-    Targets the posterior of the topics only approximately, whatever the step size. The log density is replaced by its
-    mean over draws of the proportions of documents, which ignores that their normaliser changes with the topics. Use it
-    for comparison only.
+    Targets the posterior of the topics only approximately, for any step size. The log density is replaced by its mean
+    over draws of the proportions of documents, which ignores that their normaliser changes with the topics. Use it for
+    comparison only.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class VariationalInference(Sampler):
     r"""Mean-field variational inference with von Mises-Fisher topics and Dirichlet proportions, one sweep per step.
 
     Targets no distribution: it maximises an approximate lower bound. Kept draws are the mean directions of the topics
-    during the optimisation, and say nothing about the uncertainty of topics.
+    during the optimisation, and contain no information about the uncertainty of topics.
 
     Parameters
     ----------
@@ -132,12 +132,12 @@ class VariationalInference(Sampler):
     _parameter_constraints = {"n_inner": [Interval(Integral, 1, None, closed="left")]}
 
     def _share(self, step):
-        """Step size, in (0, 1], towards the topics of the minibatch at a step; None: replace the topics by them."""
+        """Step size in (0, 1] towards the topics of the minibatch at a step; None: replace the topics by these."""
 
 
 @positional_parameters
 class StochasticVI(Sampler):
-    r"""Stochastic variational inference: minibatches, with steps of decreasing size towards the topics of each.
+    r"""Stochastic variational inference on minibatches, with steps of decreasing size towards the topics of each.
 
     Targets no distribution, like `VariationalInference`.
 
@@ -148,7 +148,7 @@ class StochasticVI(Sampler):
     offset : float, default=5
         :math:`\tau` in the size :math:`(t + \tau)^{-g}` of step t.
     exponent : float, default=0.8
-        :math:`g` in the size of a step.
+        :math:`g` in the size of step t.
 
     See Also
     --------

@@ -11,8 +11,8 @@ from ..utils._numbers import is_narrow
 from ..utils._sklearn import BaseEstimator, Interval, StrOptions
 from .schedules import ConstantStep, Schedule
 
-# Parameters that may change while a chain runs: kernels read them at every step, and the state has the same form
-# whatever their values.
+# Parameters that may change while a chain runs. Kernels read them at every step, and the form of the state does not
+# depend on their values.
 _PACE = ("step_size", "friction", "temperature")
 
 # Samplers whose transition is exact over any time accept an infinite step size, which makes independent draws.
@@ -24,7 +24,7 @@ STEP_SIZE_CONSTRAINT = [Interval(Real, 0, None, closed="neither"), StrOptions({"
 class Sampler(BaseEstimator):
     """Base class of samplers.
 
-    A sampler only has parameters, which scikit-learn can clone, search and print; its kernels do the arithmetic.
+    A sampler contains only parameters, which scikit-learn can clone, search and print. Its kernels do the computations.
 
     A subclass declares:
 
@@ -33,25 +33,25 @@ class Sampler(BaseEstimator):
     ``_fits``
         Pairs (geometry, signal): the spaces on which the sampler moves, and the signal that it needs on each.
     ``_n_aux``, ``_n_scalars``
-        Number of arrays of the shape of theta, and number of scalars, that the state contains besides theta.
+        Number of additional arrays of the shape of theta, and number of scalars, in the state.
     ``_is_lazy``
-        Whether rows absent from a minibatch may be updated lazily, because the transition at a constant signal is
-        known in closed form over any time.
+        Whether rows absent from a minibatch may be updated lazily, because the transition at a constant signal has a
+        closed form for any time.
     ``_loop``
         The loop that makes its steps: "dense" for one step per minibatch, "metropolis" for trajectories on all the
-        data, and other names for samplers that need a loop of their own. Models choose theirs with ``_pick_loop``.
+        data. Samplers that need their own loop use other names. Models choose a loop with ``_pick_loop``.
     ``_n_trajectories``, ``_n_doc_draws``
         For models that also draw the topic proportions of documents. The first is the number of trajectories of the
         topics for each draw of the proportions; None: the model's ``n_inner``. The second replaces the model's
         ``n_doc_draws`` where that is None.
     ``_reads_all_rows``
-        Whether each step reads all the data, whatever the batch size.
+        Whether each step reads all the data, for any batch size.
     ``_corrects_steps``
         Whether a Metropolis test removes the error of the step size, so that draws follow the target exactly.
     ``_tunes_step``
         Whether the sampler itself adapts ``step_size="auto"`` in burn-in, so that no curvature need be estimated.
     ``_reads_log_density``
-        Whether its kernels read the log density besides the gradient; otherwise a model need not compute it.
+        Whether its kernels read the log density as well as the gradient; otherwise a model need not compute it.
     ``_is_exact``
         Whether its transition at a constant signal is exact over any time, so that the step size may be infinite.
     ``_simplex_step``
@@ -61,13 +61,13 @@ class Sampler(BaseEstimator):
     ``_keeps_velocity``
         Whether ``aux[0]`` is a velocity of unit variance, from which the temperature of the chain is computed.
     ``_keeps_logs``
-        Whether on a simplex ``aux[0]`` contains the logarithms of the cells, which may lie far below those of the
-        smallest float64.
+        Whether, on a simplex, ``aux[0]`` contains the logarithms of the cells. Cells may be far below the smallest
+        float64.
     ``temperature``
         T, if the target is the density to the power 1/T. A parameter of some samplers, and 1 for the others.
     ``_draws_in_time``, ``_particles_per_chain``
-        Whether the draws of a chain are its states at different times, rather than the particles at its end; and the
-        number of states that it moves together.
+        The first is whether the draws of a chain are its states at different times, rather than the particles at its
+        end. The second is the number of states that a chain moves together.
     ``_starts_apart``
         Whether `sample` starts chains at random points, which requires a sampler that adapts well enough to leave them.
     ``_n_diverged``, ``_fewer_divergences()``
@@ -110,7 +110,7 @@ class Sampler(BaseEstimator):
 
     @property
     def _uses_metric(self):
-        """Whether the mass is a metric that depends on the state, which requires loops of its own."""
+        """Whether the mass is a metric that depends on the state, which requires its own loops."""
         return any(signal == "gradient-metric" for _, signal in self._fits)
 
     def _pick_loop(self, loops, default=None):
@@ -123,7 +123,7 @@ class Sampler(BaseEstimator):
 
     @property
     def _has_own_loop(self):
-        """Whether the steps need a loop of their own, rather than one call of `SamplerState.step` each."""
+        """Whether steps need the sampler's own loop, rather than one call of `SamplerState.step` each."""
         return self._loop != "dense"
 
     @property
@@ -242,7 +242,7 @@ class Sampler(BaseEstimator):
         """Adjust scalars that depend on the step size; ``before`` is the row of `_hyper` before the change."""
 
     def _state(self, theta, geometry, n_burn):
-        """The arrays and scalars besides theta, (aux, scalars), at the start of a chain."""
+        """The additional arrays and scalars of the state, (aux, scalars), at the start of a chain."""
         n_aux = max(self._n_aux, 1 if geometry == "simplex" else 0)
         return np.zeros((n_aux, *theta.shape)), np.zeros(self._n_scalars)
 

@@ -46,7 +46,7 @@ class _Euclidean(Sampler):
         return np.zeros((self._n_aux, *theta.shape)), scalars
 
     def _write(self, scalars, n_entries):
-        """Write the initial values of a sampler, such as that of its thermostat, into the head of ``scalars``."""
+        """Write initial values, for example of a thermostat, into the head of ``scalars``."""
 
     def _in_units_of(self, precision):
         given = self.get_params(deep=False).get("mass", False)
@@ -101,7 +101,7 @@ class SGLD(_Euclidean):
     step_size : float, schedule or "auto", default="auto"
         :math:`h` of the drift. Welling and Teh's :math:`\epsilon` is :math:`2h`.
     preconditioner : array-like of shape (n_entries,), default=None
-        :math:`P`, a constant diagonal that scales drift and noise alike. Values near the posterior variances are best.
+        :math:`P`, a constant diagonal that scales drift and noise. Values near the posterior variances are best.
     temperature : float, default=1
         :math:`T`: the target is :math:`p^{1/T}`.
 
@@ -258,9 +258,9 @@ class HMC(_Kinetic):
         mass otherwise. It uses the identity if you set ``step_size``. Estimators use the identity with "auto", since
         their coordinates have about unit spread.
     vary_length : bool, default=True
-        Whether the length of a trajectory is uniform on 1 to ``n_leapfrog`` steps, whatever the state. Trajectories of
-        a fixed length near half a period always end on the opposite side of the mode: means are then estimated well,
-        but variances badly. Near a whole period, trajectories return to their start.
+        Whether the length of a trajectory is uniform on 1 to ``n_leapfrog`` steps, independently of the state.
+        Trajectories of a fixed length near half a period always end on the opposite side of the mode. Means are then
+        estimated well, but variances badly. Near a whole period, trajectories return to their start.
 
     Attributes
     ----------

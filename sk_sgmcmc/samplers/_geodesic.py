@@ -22,7 +22,7 @@ AUTO_DECAY = 0.1
 
 
 def _with_blocks(scalars, geometry):
-    """The scalars of a state, followed on a product by the table of its blocks, where the kernels expect it."""
+    """The scalars of a state; on a product, they are followed by the table of its blocks, as the kernels expect."""
     return np.concatenate([scalars, geometry.table().ravel()]) if isinstance(geometry, Product) else scalars
 
 
@@ -88,8 +88,8 @@ class _Geodesic(Sampler):
 class SGGMC(_Geodesic):
     r"""Stochastic-gradient geodesic Monte Carlo: Langevin dynamics with a velocity along geodesics.
 
-    Targets the density on the manifold with an error of second order in ``step_size``, also with a noisy gradient if
-    the variance of the noise is known or estimated. The chain never leaves the manifold.
+    Targets the density on the manifold with an error of second order in ``step_size``. This also holds for a noisy
+    gradient if the variance of the noise is known or estimated. The chain never leaves the manifold.
 
     Parameters
     ----------
@@ -120,9 +120,9 @@ class SGGMC(_Geodesic):
     A step is A B O B A: geodesic flow over :math:`h/2`; :math:`v \leftarrow e^{-C h/2} v`;
     :math:`v \leftarrow v + \Lambda(x)[h \nabla\log\hat\pi(x) + \sqrt{2 \sinh(hC) - h^2 V} Z]`; then the first two
     parts in reverse order. :math:`\Lambda(x)` projects onto the tangent space, and :math:`\pi` is the density with
-    respect to the surface measure. (The paper has :math:`2 h C` for :math:`2 \sinh(hC)`, the same to second order.) The
-    paper writes :math:`\epsilon = \sqrt{\gamma / D}` for :math:`h` and :math:`C = \rho / \epsilon`.
-    If :math:`2C < hV`, the noise of gradients is larger than the friction removes, and the chain is too warm.
+    respect to the surface measure. The paper has :math:`2 h C` for :math:`2 \sinh(hC)`, which agrees to second order.
+    It writes :math:`\epsilon = \sqrt{\gamma / D}` for :math:`h` and :math:`C = \rho / \epsilon`.
+    If :math:`2C < hV`, friction cannot remove all the noise of gradients, and the temperature is above 1.
 
     References
     ----------
@@ -177,7 +177,7 @@ class GSGNHT(_Geodesic):
     -----
     The step of `SGGMC`, with :math:`\xi` instead of :math:`C` in the two damping parts. Each half flow also updates
     :math:`\xi \leftarrow \xi + (|v|^2 / n - 1) h / (2 m)`, where :math:`m` is ``thermostat_mass``. The dimension
-    :math:`n` is that of the manifold: :math:`V - 1` for a sphere in :math:`R^V`.
+    :math:`n` of the manifold is :math:`V - 1` for a sphere in :math:`R^V`.
 
     References
     ----------
@@ -213,8 +213,8 @@ class GMC(Sampler):
     n_leapfrog : int, default=10
         Number of leapfrog steps of a trajectory.
     jitter : float, default=0.2
-        The step size of each trajectory is multiplied by a uniform number on (1 - jitter, 1 + jitter), so that
-        trajectories do not always run once round a sphere, back to their start.
+        The step size of each trajectory is multiplied by a uniform number on (1 - jitter, 1 + jitter). Otherwise,
+        trajectories might always go once around a sphere, back to their start.
     target_accept : float, default=0.85
         Acceptance rate to which ``step_size="auto"`` adapts.
 

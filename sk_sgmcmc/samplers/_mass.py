@@ -46,9 +46,10 @@ class MonteCarloEM(BaseEstimator):
     Other Parameters
     ----------------
     adaptive : bool, default=True
-        Whether the E-step grows, by the share 1 / ``growth``, when an M-step is indistinguishable from Monte Carlo
-        noise: when :math:`p^\top W p / D` under the new mass lies within ``width`` standard errors of its mean over
-        moments that are 1 + Poisson(``spacing`` :math:`i^{\mathrm{spacing\_power}}`) steps apart.
+        Whether the E-step grows by the fraction 1 / ``growth`` when an M-step is indistinguishable from Monte Carlo
+        noise. The criterion is that :math:`p^\top W p / D` under the new mass lies within ``width`` standard errors of
+        its mean. This mean is over stored momenta at intervals of
+        1 + Poisson(``spacing`` :math:`i^{\mathrm{spacing\_power}}`).
     growth : float, default=2
         See ``adaptive``.
     spacing, spacing_power : float, default=1 and 0.5
@@ -66,13 +67,14 @@ class MonteCarloEM(BaseEstimator):
 
     Notes
     -----
-    The fitted sampler reports ``inverse_mass_`` of each chain, ``n_momenta_``, the final size of the E-step, and
-    ``e_step_sizes_``, a list of the sizes of all E-steps for each chain.
-    At stationarity :math:`p \sim N(0, T M)` whatever :math:`M` is: every mass is a fixed point. The update learns from
-    discretisation error, gradient noise and the approach to stationarity in :math:`p p^\top / T`, and without
-    shrinkage, bounds and freezing it is a random walk. The inverse of a second moment of :math:`S` momenta is too large
-    by :math:`S / (S - D - 1)`; that factor is removed. The paper's interval has the variance where the standard error
-    belongs.
+    For each chain, the fitted sampler reports ``inverse_mass_``, the final size of the E-step in ``n_momenta_``, and
+    the sizes of all E-steps in ``e_step_sizes_``.
+
+    At stationarity, :math:`p \sim N(0, T M)` for any :math:`M`, so every mass is a fixed point. The update learns from
+    discretisation error, gradient noise and the approach to stationarity in :math:`p p^\top / T`. Without shrinkage,
+    bounds and freezing, it is a random walk. The inverse of a second moment of :math:`S` momenta is too large by
+    :math:`S / (S - D - 1)`; this factor is removed. The paper's interval uses the variance instead of the standard
+    error.
 
     References
     ----------
@@ -130,7 +132,7 @@ class MonteCarloEM(BaseEstimator):
 
 
 def mass_root(M, n_entries):
-    """The square root of a diagonal mass, or the Cholesky factor of a full one; raises if M is not a valid mass."""
+    """The square root of a diagonal mass, or the Cholesky factor of a full mass; raises if M is not a valid mass."""
     D = n_entries
     if M.shape not in ((D,), (D, D)):
         raise ValueError(f"mass has shape {M.shape}; for this model, pass ({D},) or ({D}, {D}), or MonteCarloEM().")
@@ -147,7 +149,7 @@ def mass_root(M, n_entries):
 def structure_of(mass, n_entries, n_burn):
     """The structure that ``mass="auto"`` learns in windows; any other mass is returned unchanged.
 
-    "auto" too is returned if burn-in is too short, or endless as on a stream.
+    "auto" is also returned if burn-in is too short, or infinite, as on a stream.
     """
     if not isinstance(mass, str) or mass != "auto" or not _MIN_BURN <= n_burn < np.inf:
         return mass

@@ -30,11 +30,11 @@ class _Particles(_Euclidean):
         :math:`h`, the time of one step.
     bandwidth : {"median", "he"}, default="median"
         Rule for :math:`s^2` of the kernel. "median": half the median squared distance between two particles, divided by
-        :math:`\log(M + 1)`. "he": the bandwidth whose smoothed density follows the heat equation (HE) best, searched on
-        the logarithmic scale by one update per step, and kept within a factor of 4 of the median rule.
+        :math:`\log(M + 1)`. "he": the bandwidth whose smoothed density follows the heat equation (HE) best. It is
+        searched on the logarithmic scale by one update per step, within a factor of 4 of the median rule.
     start_scale : float, default=1
-        Standard deviation of the normal distribution, about the start of the model or target, from which the starts of
-        particles are drawn independently.
+        The starts of particles are drawn independently from a normal distribution with this standard deviation around
+        the start of the model or target.
 
     Attributes
     ----------
@@ -88,8 +88,8 @@ class Blob(_Particles):
     r"""The blob method: the flow of Langevin dynamics, followed by particles that repel each other.
 
     Approximates the posterior by particles, and better with more of them. With finitely many particles, the posterior
-    is not invariant; a single particle goes to the mode. The fixed point does not depend on ``step_size``. The draws
-    are the particles after the last step, and arrays in ``samples_`` have the shape (n_chains, n_particles, ...).
+    is not invariant; a single particle converges to the mode. The fixed point does not depend on ``step_size``. The
+    draws are the particles after the last step, and arrays in ``samples_`` have the shape (n_chains, n_particles, ...).
     ``burn_in`` and ``thin`` have no effect.
 
     Notes
@@ -186,8 +186,8 @@ class PSGHMC(_Particles):
     Parameters
     ----------
     kind : {"det", "fgh"}, default="det"
-        "det" replaces the noise of `SGHMC` by the score of the momenta; "fgh" is the fibre-gradient Hamiltonian flow,
-        in which the scores of positions and of momenta also drive each other.
+        "det" replaces the noise of `SGHMC` by the score of the momenta. "fgh" is the fibre-gradient Hamiltonian flow,
+        in which the scores of positions and momenta also drive each other.
     friction : float, default=1
         :math:`C`, in units of mass/time.
     mass : float, default=1

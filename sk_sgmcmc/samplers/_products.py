@@ -20,7 +20,7 @@ class Block(NamedTuple):
 class Product:
     """A product of manifolds, whose blocks follow each other in the memory of a state.
 
-    Used as ``geometry`` in place of a name; as a string it is "product".
+    Used as ``geometry`` instead of a name. Its ``str`` is "product".
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Product:
     def moved(self, theta, distance, rng):
         """A point of the product at about ``distance`` from theta in a random direction, in the shape of theta.
 
-        ``distance`` scales the displacement; on a simplex it is the share of the way to a random point.
+        ``distance`` scales the displacement. On a simplex, it is the fraction of the way to a random point.
         """
         parts = [
             _MOVE[block.geometry](x, distance, rng) for block, x in zip(self.blocks, self.split(theta), strict=True)
@@ -70,7 +70,7 @@ class Product:
         return np.concatenate([part.ravel() for part in parts]).reshape(np.shape(theta))
 
     def check(self, theta, name="init"):
-        """Raise if a point does not lie on the product; a chain that starts there would never reach it."""
+        """Raise if a point does not lie on the product, which a chain that starts there would never reach."""
         for at, (block, x) in enumerate(zip(self.blocks, self.split(theta), strict=True)):
             off, needed = _DISTANCE_FROM[block.geometry](x), _DESCRIPTION[block.geometry]
             if not off <= 1e-6:

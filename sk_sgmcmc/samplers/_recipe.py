@@ -1,4 +1,4 @@
-"""Dynamics of your own, defined by two matrices."""
+"""User-defined dynamics, specified by two matrices."""
 
 from __future__ import annotations
 
@@ -38,17 +38,18 @@ class _Recipe:
     ----------
     matrices : function jitted by ``numba.njit``
         ``f(z, slope, D, Q, div_D, div_Q)`` receives the state :math:`z` (m,), which consists of the ``dim`` parameters
-        and then the auxiliary variables, and the gradient of the energy of the parameters in ``slope[:dim]``. It writes
-        the gradient of the energy of the auxiliary variables into ``slope[dim:]``, the matrices :math:`D` and :math:`Q`
-        (m, m), and their divergences :math:`\mathrm{div}_i = \sum_j \partial_j D_{ij}` (m,), likewise for :math:`Q`.
-        Zeros need not be written. Symmetries and divergences are checked at the start of chains.
+        followed by the auxiliary variables. It also receives the gradient of the energy of the parameters in
+        ``slope[:dim]``. It writes the gradient of the energy of the auxiliary variables into ``slope[dim:]``. It also
+        writes the matrices :math:`D` and :math:`Q` (m, m), and their divergences
+        :math:`\mathrm{div}_i = \sum_j \partial_j D_{ij}` (m,), likewise for :math:`Q`. Zeros need not be written.
+        Symmetries and divergences are checked at the start of chains.
     n_auxiliary : int, default=0
         Number of auxiliary variables, such as momenta and thermostats.
     step_size : float, schedule or "auto", default="auto"
         :math:`h`, the time of one step.
     stages : array-like of shape (m,), default=None
-        Order in which the entries of :math:`z` move within a step: first the entries of stage 0, then the entries of
-        stage 1, given the new values of the others, and so on. None: all at once.
+        Stage of a step in which each entry of :math:`z` moves. The entries of stage 0 move first. Then the entries of
+        stage 1 move given the new values, and so on. None: all at once.
     auxiliary_start : float or array-like of shape (n_auxiliary,), default=0
         Start of the auxiliary variables.
     """
@@ -105,7 +106,7 @@ class _Recipe:
         return np.broadcast_to(start, (self.n_auxiliary,))
 
     def _begun(self, theta):
-        """The scalars of a chain that starts at theta, or whose first particle does; checks the function there."""
+        """The scalars of a chain that starts, or whose first particle starts, at theta; checks the function there."""
         z = np.concatenate([theta.ravel(), self._auxiliaries()])
         self._kernel()
         self._check(z)
@@ -189,7 +190,7 @@ class Recipe(_Recipe, _Euclidean):
 
 @positional_parameters
 class ParticleRecipe(_Recipe, _Particles):
-    r"""The complete recipe without noise: particles that follow the flow which the two matrices define.
+    r"""The complete recipe without noise: particles that follow the flow defined by two matrices.
 
     Approximates the posterior by particles; `Blob` describes the approximation and the draws.
 

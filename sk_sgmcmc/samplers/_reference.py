@@ -1,4 +1,4 @@
-"""Exact samplers, as references for the stochastic ones."""
+"""Exact samplers, as references for stochastic samplers."""
 
 from ..kernels.samplers import simplex
 from ._base import Sampler
@@ -7,8 +7,8 @@ from ._base import Sampler
 class ExactDirichlet(Sampler):
     r"""Independent draws from the conjugate posterior: the limit :math:`h \to \infty` of `SCIR` on the full data.
 
-    Targets :math:`\mathrm{Gamma}(a, 1)` cell by cell, exactly; draws are independent given the shapes. Each step reads
-    all the data, whatever the ``batch_size``.
+    Targets :math:`\mathrm{Gamma}(a, 1)` cell by cell, exactly. Draws are independent given the shapes. Each step reads
+    all the data, for any ``batch_size``.
 
     See Also
     --------
@@ -31,8 +31,8 @@ class Gibbs(Sampler):
     a Dirichlet process, are integrated out. A sweep draws the topic of each token, or the component of each row, given
     all others. When a draw is kept, topics or components are drawn from their Dirichlet distribution given the counts.
     It is the default of the count topic models, of `DPCategoricalMixture` and of `BayesianLinearRegression` if ``fit``
-    receives all the data. For topic models, it is exact with whole counts only: the conditionals of fractional tokens
-    belong to no joint distribution.
+    receives all the data. For topic models, it is exact only for whole counts, because the conditionals of fractional
+    tokens belong to no joint distribution.
 
     See Also
     --------

@@ -28,7 +28,7 @@ class RHMC(HMC):
     jitter : float, default=0.2
         The step size of each trajectory is multiplied by a uniform number on (1 - jitter, 1 + jitter).
     target_accept : float, default=0.95
-        Acceptance rate to which ``step_size="auto"`` adapts. The default is higher than for `HMC`: with long steps, the
+        Acceptance rate to which ``step_size="auto"`` adapts. The default is higher than for `HMC`. With long steps, the
         implicit equations have no solution at some points, and a chain may stay there for a long time.
     n_fixed_point : int, default=50
         Maximum number of iterations for each of the two implicit equations of a step.
@@ -126,8 +126,8 @@ class SGRNPHMC(SGNPHMC):
     Notes
     -----
     :math:`H = s [-\log p(\theta) + \tfrac T2 \log |G(\theta)| + \tfrac12 (p/s)^\top G(\theta)^{-1} (p/s) + q^2 / 2Q +
-    D T \log s - H_0]` by the generalised leapfrog of `RHMC`, with the steps of :math:`q` and :math:`s`, the friction
-    and the return to the shell :math:`H = 0` of `SGNPHMC`.
+    D T \log s - H_0]`, integrated by the generalised leapfrog of `RHMC`. The steps of :math:`q` and :math:`s`, the
+    friction, and the return to the shell :math:`H = 0` are as in `SGNPHMC`.
 
     References
     ----------

@@ -24,9 +24,9 @@ class SCIR(Sampler):
     Parameters
     ----------
     step_size : float, schedule or "auto", default="auto"
-        :math:`h`, the time of one transition. The chain forgets a share :math:`1 - e^{-h}` of its state in a step. With
-        ``numpy.inf``, it forgets all of it, and a step is an exact draw given the shapes. "auto": chosen by the model,
-        and reported in ``step_size_`` of the fitted copy.
+        :math:`h`, the time of one transition. For fixed shapes, the autocorrelation after a step is :math:`e^{-h}`.
+        With ``numpy.inf``, a step is an exact, independent draw given the shapes. "auto": chosen by the model, and
+        reported in ``step_size_`` of the fitted copy.
 
     Attributes
     ----------
@@ -36,11 +36,11 @@ class SCIR(Sampler):
     Notes
     -----
     One transition draws :math:`P \sim \mathrm{Poisson}(\theta e^{-h} / (1 - e^{-h}))` and sets
-    :math:`\theta \leftarrow (1 - e^{-h}) \, \mathrm{Gamma}(\hat a + P, 1)`, which is the paper's non-central
+    :math:`\theta \leftarrow (1 - e^{-h}) \, \mathrm{Gamma}(\hat a + P, 1)`. This is the paper's non-central
     chi-squared with :math:`2 \hat a` degrees of freedom, in a form that is valid for every :math:`\hat a > 0`.
     A noisy :math:`\hat a` adds :math:`\frac{1 - e^{-h}}{1 + e^{-h}} \mathrm{Var}[\hat a]` to the variance.
-    Cells absent from a minibatch keep a constant shape, so they are updated lazily, by one transition over the elapsed
-    time: the cost of a step does not depend on the number of cells.
+    Cells absent from a minibatch keep a constant shape, so they are updated lazily by one transition over the elapsed
+    time. The cost of a step therefore does not depend on the number of cells.
 
     References
     ----------
@@ -185,7 +185,7 @@ class SGRLD(Sampler):
         return self.parameterization.endswith("natural")
 
     def _simplex_start(self, shape, rng):
-        if self._is_natural:  # the mean: the chain would not move from draws of rare cells, which are nearly 0
+        if self._is_natural:  # The mean, because the chain would not move from draws of rare cells, which are nearly 0.
             return np.log(shape) - np.log(shape[-1])
         cells = super()._simplex_start(shape, rng)
         return cells / cells.sum(axis=0) if self.parameterization == "reduced-mean" else cells
@@ -197,7 +197,7 @@ class SGRLD(Sampler):
         return theta if self._is_natural else super()._simplex_logs(theta, aux)
 
     def _simplex_extended(self, theta, shape, cells, total):
-        if self._is_natural:  # means of the new cells instead of draws, as in `_simplex_start`
+        if self._is_natural:  # Means of the new cells instead of draws, as in `_simplex_start`.
             top = theta.max(axis=0)
             unit = top + np.log(np.exp(theta - top).sum(axis=0) / total)
             extended = np.vstack([theta, np.log(shape) + unit])

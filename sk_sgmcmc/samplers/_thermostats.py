@@ -19,10 +19,11 @@ from ._mass import MonteCarloEM
 class SGNHT(_Kinetic):
     r"""Stochastic-gradient Nosé-Hoover thermostat: friction that adapts to the noise of gradients.
 
-    Targets the posterior, with an error of order ``step_size`` ("euler") or ``step_size`` squared ("aboba"), under any
-    mass, even if the gradient has white noise of unknown constant variance. A scalar friction removes only noise whose
-    covariance is proportional to the mass. Other noise leaves some directions too warm and others too cold, unless the
-    mass is learnt. The noise is not white if adjacent rows are read in turn; see ``with_replacement``.
+    Targets the posterior under any mass, with an error of order ``step_size`` ("euler") or ``step_size`` squared
+    ("aboba"), even if the gradient has white noise of unknown constant variance. A scalar friction removes only noise
+    whose covariance is proportional to the mass. With other noise, the temperature is too high in some directions and
+    too low in others, unless the mass is learnt. The noise is not white if adjacent rows are read in turn; see
+    ``with_replacement``.
 
     Parameters
     ----------
@@ -34,9 +35,9 @@ class SGNHT(_Kinetic):
     scheme : {"aboba", "euler"}, default="aboba"
         Symmetric splitting, or the paper's Euler step.
     form : {"mass", "white"}, default="mass"
-        Friction and noise, in one of the two forms that are valid under a mass: friction :math:`\xi p` with noise
-        :math:`2 A M` ("mass"), or friction :math:`\xi M^{-1} p` with noise :math:`2 A I` ("white"; only with
-        ``scheme="euler"``).
+        Friction and noise, in one of the two forms that are valid under a mass. "mass": friction :math:`\xi p` with
+        noise :math:`2 A M`. "white": friction :math:`\xi M^{-1} p` with noise :math:`2 A I`, only with
+        ``scheme="euler"``.
     thermostat_mass : float, default=1
         :math:`\mu`. With a smaller value, :math:`\xi` changes faster.
     mass : array-like of shape (n_entries,) or (n_entries, n_entries), MonteCarloEM or None, default=None
@@ -133,9 +134,9 @@ class SGNPHMC(_Kinetic):
     Notes
     -----
     :math:`H = s [-\log p(\theta) + \tfrac12 (p/s)^\top M^{-1} (p/s) + q^2 / 2Q + D T \log s - H_0]`, in the corrected
-    leapfrog of the user guide (Samplers on flat space). Friction acts between two steps, after which :math:`s` is reset
-    to 1 and :math:`H_0` to the energy: on the shell :math:`H = 0` the distribution of :math:`(\theta, p/s, q)` does not
-    depend on either, and the noise of minibatches cannot drive the chain off it.
+    leapfrog of the user guide (Samplers on flat space). Friction acts between two steps. Afterwards, :math:`s` is reset
+    to 1 and :math:`H_0` to the energy. On the shell :math:`H = 0`, the distribution of :math:`(\theta, p/s, q)` does
+    not depend on either. The noise of minibatches therefore cannot drive the chain off the shell.
 
     References
     ----------

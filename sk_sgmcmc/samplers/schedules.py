@@ -45,7 +45,7 @@ class ConstantStep(Schedule):
 
 @positional_parameters
 class PolynomialDecay(Schedule):
-    r"""Steps that shrink as a power: :math:`h_t = h_0 (1 + t / \tau)^{-\kappa}`.
+    r"""Step sizes that decay as a power: :math:`h_t = h_0 (1 + t / \tau)^{-\kappa}`.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class CyclicalStep(Schedule):
     cycle_length : int, default=1000
         :math:`L`, the number of steps in a cycle.
     floor : float, default=0.01
-        The smallest step size, as a share of the largest.
+        The smallest step size, as a fraction of the largest.
 
     References
     ----------

@@ -7,10 +7,10 @@ from ..kernels.samplers import simplex
 
 
 class SamplerState:
-    """State that a sampler moves, with the arrays and scalars that the sampler needs besides theta.
+    """State that a sampler moves: theta, and the additional arrays and scalars that the sampler needs.
 
-    Models either make steps one by one with `advance` and `step`, where they compute the signal in Python, or pass
-    ``arrays`` to a compiled loop and its status to `check`.
+    Models that compute the signal in Python make steps one by one with `advance` and `step`. Other models pass
+    ``arrays`` to a compiled loop, and its status to `check`.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class SamplerState:
         return self.sampler._hyper(self.n_steps, self.n_steps + n)
 
     def advance(self, shape, elapsed, rng, rows=None, hyper=None):
-        """Make the part of a step that comes before its signal is known.
+        """Make the part of a step before its signal is computed.
 
         Parameters
         ----------
@@ -74,10 +74,10 @@ class SamplerState:
         rows : ndarray of int64, default=None
             Rows to move. None: all.
         hyper : ndarray, default=None
-            A row of `hypers`. None: that of the next step.
+            A row of `hypers`. None: the row of the next step.
         """
         first, _ = self.sampler._kernels(self.geometry)
-        if first is simplex.no_advance:  # the call alone would take longer than some steps
+        if first is simplex.no_advance:  # The call alone would take longer than some steps.
             return
         first(*self.arrays, shape, elapsed, self._hyper(hyper), self._rows(rows), rng)
 
@@ -99,7 +99,7 @@ class SamplerState:
         ChainDivergedError
             If the state becomes infinite or NaN.
         """
-        *_, kernel = self.sampler._kernels(self.geometry)  # the last: particle samplers have one kernel, others two
+        *_, kernel = self.sampler._kernels(self.geometry)  # Particle samplers have one kernel, others two.
         hyper = self._hyper(hyper)
         status = kernel(*self.arrays, signal, extra, hyper, self._rows(rows), rng)
         self.check(status, step_size=hyper[0])
