@@ -50,7 +50,7 @@ class Failures:
 
 @contextmanager
 def recorded_in(failures):
-    """Count exceptions of the users' functions that this thread calls in ``failures``."""
+    """Within this context, record exceptions of users' functions called by this thread in ``failures``."""
     before, _thread.current = current(), failures
     try:
         yield failures

@@ -178,7 +178,7 @@ def _warn_of_troubles():
 
 def _njit(function, **options):
     """`numba.njit` with a disk cache, or without one if no location is writable."""
-    options["error_model"] = "numpy"  # Division by zero gives inf, because kernels never raise.
+    options["error_model"] = "numpy"  # Division by zero must give inf, because kernels never raise.
     dispatcher = numba.njit(nogil=True, pipeline_class=OwnNames, **options)(function)
     if dispatcher is function:  # NUMBA_DISABLE_JIT=1
         return function

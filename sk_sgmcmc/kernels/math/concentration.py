@@ -87,9 +87,9 @@ def redraw_concentration(value, numbers, rng):
 
     The logarithm of the concentration has the prior N(a, s^2). The log likelihood is one of
 
-    - n log c(kappa) + kappa t - m log c(|p + kappa q|), c the von Mises-Fisher normaliser. It is that of n directions
-      whose cosines with their means sum to t and, if m > 0, of a mean direction that is integrated out. The prior is
-      truncated at `MAX_KAPPA` or at 1,000 times the number of dimensions, whichever is larger;
+    - n log c(kappa) + kappa t - m log c(|p + kappa q|), c the von Mises-Fisher normaliser, for n directions whose
+      cosines with their means sum to t. If m > 0, a mean direction is integrated out. The prior is truncated at
+      `MAX_KAPPA` or at 1,000 times the number of dimensions, whichever is larger;
     - n [lgamma(K alpha) - K lgamma(alpha)] + alpha t, for n draws of a symmetric Dirichlet distribution whose
       logarithms sum to t.
 

@@ -3,7 +3,8 @@
 The weights are in a table whose rows are padded to whole vectors. A row is treated as a matrix with 16 columns, whose
 running sums down the columns take one vector addition for 16 weights. First a column is drawn by the sums of the
 columns, and then a weight within it. The compiler does not produce such short loops by itself, so they are written
-instruction by instruction. Processors differ only in the width of their vectors, so results are the same bit for bit.
+instruction by instruction. All processors make the same operations, in wider or narrower vectors, so results are the
+same bit for bit.
 """
 
 import numpy as np

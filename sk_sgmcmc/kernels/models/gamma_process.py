@@ -1,7 +1,7 @@
 """Atom weights of a constructive gamma process, given the topics' counts in documents.
 
-Atom k has the weight r_k = E_k exp(-T_k), with E_k ~ Exp(c). T_k ~ Gamma(d_k, a) is the time of event d_k of a Poisson
-process of rate a, and the round d_k is uniform on 1, ..., R. With d_k summed out, T_k has the density
+Atom k has the weight r_k = E_k exp(-T_k), with E_k ~ Exp(c). T_k ~ Gamma(d_k, a) is the end of round d_k of a Poisson
+clock of rate a, and d_k is uniform on 1, ..., R. With d_k summed out, T_k has the density
 (a / R) Q(R, a T_k), Q the regularised upper incomplete gamma function. With K atoms, there are K/R per round on
 average. The weights are a gamma process of mass a K/R and rate c, except for the atoms of rounds beyond R.
 
@@ -121,7 +121,7 @@ def _successes(r, first, n_levels, n, rng):
 
     Most trials are skipped: candidate successes are drawn with the largest probability, and then thinned.
     """
-    # np.floor returns a float64. math.floor returns an integer in numba 0.61, which overflows, so the loop never ends.
+    # np.floor returns a float64. In numba 0.61, math.floor returns an integer, which overflows: the loop would not end.
     top = r / (r + first)
     log_miss = math.log1p(-top)
     n_trials, at, drawn = n * n_levels, 0.0, 0.0

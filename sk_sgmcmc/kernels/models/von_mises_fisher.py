@@ -23,7 +23,7 @@ def redraw_labels(means, weights, kappas, ptr, words, values, rows, labels, coun
     ptr, words, values : the data, CSR; an empty row has no component
     rows : indices of rows
     labels : (n_rows,), component of each row, -1 if it has none yet; changed in place
-    counts, sums : (n_components,), (n_components, n_features), number and sum of its rows; changed in place
+    counts, sums : (n_components,), (n_components, n_features), number and sum of rows of each; changed in place
     """
     n_components = means.shape[0]
     products = np.empty((rows.shape[0], n_components))

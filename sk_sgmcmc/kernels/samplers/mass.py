@@ -88,7 +88,7 @@ def kinetic(p, velocity):
 
 @helper(inline=True)
 def maximise(scalars, D):
-    """M-step: W <- (1 - kappa) W + kappa S^{-1}, S the shrunken second moment of the stored momenta."""
+    """M-step: W <- (1 - kappa) W + kappa S^{-1}, S the shrunk second moment of the stored momenta."""
     kind = kind_of(scalars)
     n = scalars[COUNT]
     kappa = (1.0 + scalars[N_UPDATES]) ** (-scalars[DECAY])

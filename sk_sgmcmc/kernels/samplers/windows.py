@@ -19,7 +19,7 @@ TAIL = 30
 TAIL_SIZE = 12
 
 _SHRINKAGE, _OFFSET, _DECAY = 0.05, 10.0, 0.75  # of dual averaging
-_PRIOR_DRAWS, _PRIOR_VARIANCE = 5.0, 1e-3  # towards which the variance of a window is shrunken
+_PRIOR_DRAWS, _PRIOR_VARIANCE = 5.0, 1e-3  # towards which the variance of a window is shrunk
 
 
 @helper(inline=True)
@@ -86,7 +86,7 @@ def shrinkage_of(W, n):
 
 @helper(inline=True)
 def learn_from_window(scalars, D):
-    """Set the inverse mass to the shrunken variance of a window, and clear the window; returns whether it is usable."""
+    """Set the inverse mass to the shrunk variance of a window, and clear the window; returns whether it is usable."""
     kind, n = kind_of(scalars), scalars[COUNT]
     squares = block(kind, D, 2)
     m = D if kind == 1 else D * D

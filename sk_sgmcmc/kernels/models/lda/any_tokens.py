@@ -25,7 +25,7 @@ _TO_UNIT = np.float32(2.0**-24)
 
 @helper
 def _bring_back(alpha, mass, column, topic, rng):
-    """Draw a topic that is set aside by its prior, and move it to a column without tokens; returns the column."""
+    """Draw one of the topics set aside, by their priors, and move it to a column without tokens; returns the column."""
     total = 0.0
     for k in range(column.shape[0]):
         if column[k] < 0:

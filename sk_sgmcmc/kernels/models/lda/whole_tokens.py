@@ -40,12 +40,12 @@ def _sweep_by(heated=False, in_part=False):
     ):
         """Redraw the topic of every token of documents start:stop given all others.
 
-        p(k) is proportional to (n_dk + alpha_k) (n_wk + beta) / (n_k + V beta). If heated, it is raised to ``power``
-        approximately. The weights of all topics are computed, 16 at a time. Lists of the topics in use would be
-        shorter, but the processor cannot predict where a search through them ends. The only unpredictable branch is
-        whether the token keeps its topic. Another topic is drawn before this branch in any case, so that a wrong
-        prediction costs little. If the token keeps its topic, nothing is written. Each document has its own random
-        stream, seeded by ``rng``.
+        p(k) is proportional to (n_dk + alpha_k) (n_wk + beta) / (n_k + V beta), which is raised to ``power``, with an
+        approximation, if ``heated``. The weights of all topics are computed, 16 at a time. Lists of the topics in use
+        would be shorter, but the processor cannot predict where a search through them ends. The only unpredictable
+        branch is whether the token keeps its topic. Another topic is drawn before this branch in any case, so that a
+        wrong prediction costs little. If the token keeps its topic, nothing is written. Each document has its own
+        random stream, seeded by ``rng``.
 
         In a part of the vocabulary, only tokens of the words first:end are redrawn, given the share of each topic's
         mass in this part. Then p(k) is proportional to

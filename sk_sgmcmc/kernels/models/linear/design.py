@@ -34,9 +34,9 @@ If the prior has kinks, four numbers for each entry of delta follow:
 The last part of ``params`` contains the entries of sparse rows.
 
 With control variates of second order, the log posterior is offset . theta - |theta|^2 / 2 plus a remainder, the part of
-the likelihood beyond its second order at the mode. Only the remainder is estimated from the minibatch. If A is given,
-it defines the quadratic form instead. Without such control variates, the prior's quadratic form replaces |theta|^2 / 2.
-Then the part of the likelihood beyond its first order is estimated, or all of the likelihood.
+the likelihood beyond its second order at the mode. If A is given, theta . A theta / 2 replaces |theta|^2 / 2. With
+control variates of first order or none, the quadratic form is the prior's. The remainder is then the part of the
+likelihood beyond its first order, or all of it. Only the remainder is estimated from the minibatch.
 
 Dense rows are X itself, and T theta is stored class by class. A sparse row is a pair (first, last) of positions in
 ``params``, which delimit its (value, column) pairs. It has an additional column of ones if ``params[4]`` is not 0. For
@@ -58,7 +58,7 @@ def turn(values, D, K):
     """Reflect the K classes of each column so that the first coordinate is their sum / sqrt(K); its own inverse.
 
     Adding the same number to all classes does not change the probabilities, so only the prior bounds this direction. It
-    is about sqrt(rows) times as wide as the others. In these coordinates, the Hessian's diagonal represents its width.
+    is about sqrt(rows) times as wide as the others. The Hessian's diagonal shows this width only in this coordinate.
     """
     if K == 1:
         return

@@ -32,7 +32,7 @@ def proportions_gradient(theta, gram, y, alpha, kappa, bent, gradient):
 
 @helper
 def draw_in_logs(x, gram, y, alpha, kappa, log_step, n_burn, n_leapfrog, gain, draws, psi, work, rng):
-    """Trajectories in psi = log(theta G) with G ~ Gamma(sum alpha), whose density is smooth even if alpha < 1.
+    """Trajectories in psi = log(theta G), G ~ Gamma(sum alpha), where the density is smooth even if alpha < 1.
 
     theta is the softmax of psi. G is independent of theta, so it may be drawn for a given theta. Changes ``x`` and
     writes ``draws``; returns the logarithm of the step size.
