@@ -502,6 +502,14 @@ def test_version_is_written_once_and_the_changelog_agrees():
     assert "version =" not in (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("[project.optional")[0]
 
 
+@over(sorted((ROOT / ".github" / "workflows").glob("*.yml")))
+def test_actions_are_pinned_by_digest(path):
+    """A tag can be moved to other code. The comment names the version, which Dependabot updates with the digest."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if "uses:" in line and not re.search(r"uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line):
+            yield f"line {number}: {line.strip()}"
+
+
 # ---------------------------------------------------------------------------------------------------- documentation
 
 
