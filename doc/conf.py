@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import os
 import pkgutil
 import re
 import sys
@@ -55,12 +56,31 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "header_links_before_dropdown": 5,
 }
+# On the site of all versions (.github/workflows/docs.yml), a menu leads from each version to the others. The build
+# reads no file of the site, so it works offline. Other builds have no menu.
+if os.environ.get("SK_SGMCMC_DOC_VERSION"):
+    html_theme_options |= {
+        "switcher": {
+            "json_url": f"{os.environ['SK_SGMCMC_DOC_URL']}/switcher.json",
+            "version_match": os.environ["SK_SGMCMC_DOC_VERSION"],
+        },
+        "check_switcher": False,
+        "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
+        "show_version_warning_banner": True,
+    }
 html_sidebars = {
     name: [] for name in ("index", "install", "getting_started", "comparison", "faq", "glossary", "whats_new")
 }
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+
+# For the builder "linkcheck" (.github/workflows/linkcheck.yml). Anchors on GitHub exist only in the browser.
+linkcheck_ignore = [r"https?://(localhost|127\.0\.0\.1)([:/]|$)"]
+linkcheck_retries = 3
+linkcheck_timeout = 30
+linkcheck_anchors = True
+linkcheck_anchors_ignore_for_url = [r"https://github\.com/"]
 
 numpydoc_show_class_members = False
 autodoc_typehints = "none"

@@ -26,7 +26,8 @@ PACKAGE = ROOT / "sk_sgmcmc"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 TOP_LEVEL = set(
-    "pyproject.toml README.md LICENSE CHANGELOG.md CITATION.cff .gitignore sk_sgmcmc tests examples doc .github .ci".split()
+    "pyproject.toml README.md LICENSE CHANGELOG.md CITATION.cff .gitignore "
+    "sk_sgmcmc tests examples doc .github .ci".split()
 )
 
 # What each part of the package, a folder or a file beside them, may import of the others; `__init__`, which names what
