@@ -1,6 +1,6 @@
 """Plots of fitted estimators, and conversion of their draws for ArviZ and pyLDAvis.
 
-The packages that they need are optional and are imported on use: ``pip install sk-sgmcmc[inspection]``.
+The packages that they need are optional and are imported on use. The extra ``inspection`` installs them.
 """
 
 from ._clusters import CoClusteringDisplay, ProfileDisplay

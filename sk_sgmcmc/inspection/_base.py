@@ -12,9 +12,7 @@ def pyplot(whom):
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError(
-            f"{whom} needs matplotlib, which is not installed; pip install sk-sgmcmc[inspection]."
-        ) from error
+        raise ImportError(f"{whom} needs matplotlib, which is not installed. Try `pip install matplotlib`.") from error
     return plt
 
 

@@ -150,7 +150,7 @@ def to_arviz(
     try:
         import arviz
     except ImportError as error:
-        raise ImportError("to_arviz needs ArviZ, which is not installed; pip install arviz.") from error
+        raise ImportError("to_arviz needs ArviZ, which is not installed. Try `pip install arviz`.") from error
     # All draws rather than the thinned ``samples_``, since the log likelihood of rows has an entry for each of them.
     posterior = dict(getattr(estimator, "_all_samples", estimator.samples_))
     of_topics = isinstance(estimator, BaseTopicModel)

@@ -20,7 +20,7 @@ def parsed(formula):
         from formulaic import Formula, SimpleFormula
     except ImportError as error:
         raise ImportError(
-            f"formula={formula!r} needs formulaic, which is not installed; pip install sk-sgmcmc[formula]."
+            f"formula={formula!r} needs formulaic, which is not installed. Try `pip install formulaic`."
         ) from error
     try:
         found = Formula(formula)
