@@ -324,6 +324,16 @@ CHAINS = [
         "tests/test_sampling.py -k interrupt",
         ("run_chains", "return chains, stop.is_set()", "return chains, False"),
     ),
+    *of(
+        "chains/growth.py",
+        "tests/topic/test_growth.py",
+        ("in_window", "recent[-FEWEST_DRAWS:] = True", "pass"),
+        ("in_window", "np.asarray(sizes) >= _SHARE * size", "np.asarray(sizes) >= 0"),
+        ("n_sweeps_due", "or pending < _DUE * (size - pending)", ""),
+        ("pending_after", "return unmade / rule.of(size) * size", "return 0.0"),
+        ("planned_update", "if chain.plan.streams else 0", "if False else 0"),
+        ("known_with", "return known if digest is None else known | {digest}", "return known"),
+    ),
 ]
 
 BASE = [
@@ -648,10 +658,6 @@ TOPIC = [
     *of(
         "topic/_counts/growth.py",
         "tests/topic/test_growth.py",
-        ("in_window", "recent[-_FEWEST:] = True", "pass"),
-        ("in_window", "np.asarray(sizes) >= _SHARE * n_docs", "np.asarray(sizes) >= 0"),
-        ("n_sweeps_due", "or pending < _DUE * (n_tokens - pending)", ""),
-        ("pending_after", "return unmade / SWEEPS.of(n_tokens) * n_tokens", "return 0.0"),
         ("taken_in", "sweeps.add(known)", "pass"),
         ("taken_in", "(GeneralSweeps if has_fractions else sweeps_of)", "sweeps_of"),
     ),
@@ -672,8 +678,7 @@ TOPIC = [
     *of(
         "topic/_counts/model.py",
         "tests/topic/test_growth.py",
-        ("CountTopicModel._update", "is_known = digest_of(corpus) in self._known", "is_known = False"),
-        ("CountTopicModel._append", "if before.streams else 0", "if False else 0"),
+        ("CountTopicModel._update", "is_known = digest in self._known", "is_known = False"),
     ),
     *of(
         "topic/_counts/record.py",

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
 from ._containers import refuse_containers
+from ._fingerprint import digest
 from ._numbers import holds_texts
 from ._seeds import row_keys
 from ._sparse import well_formed
@@ -231,10 +231,7 @@ class Corpus:
 
     def digest(self, *more):
         """A digest (16 bytes) of the documents and of ``more`` arrays, by which they are recognised."""
-        found = blake2b(digest_size=16)
-        for part in (self.indptr, self.words, self.counts, *self.keys_beside(), *more):
-            found.update(part)
-        return found.digest()
+        return digest(self.indptr, self.words, self.counts, *self.keys_beside(), *more)
 
     @property
     def checksum(self):

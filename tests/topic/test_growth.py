@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
+from sk_sgmcmc.chains.growth import FEWEST_DRAWS, in_window
 from sk_sgmcmc.datasets import CountBlocks, make_dmr, make_lda
 from sk_sgmcmc.metrics import align_topics, hellinger_distances
 from sk_sgmcmc.topic._counts import growth
@@ -91,14 +92,12 @@ def test_the_window_holds_recent_draws_of_most_documents_and_never_fewer_than_tw
         sizes.append(np.array(chain.kept_docs))
         assert len(sizes[-1]) == chain.n_kept == len(chain.record.counts) == model.samples_["components"].shape[1]
         assert np.all(np.diff(sizes[-1]) >= 0) and len(sizes[-1]) <= 100
-        assert np.sum(sizes[-1] < 0.8 * chain.data.n_docs) <= max(
-            0, growth._FEWEST - np.sum(sizes[-1] == sizes[-1][-1])
-        )
-        assert len(sizes[-1]) >= growth._FEWEST
+        assert np.sum(sizes[-1] < 0.8 * chain.data.n_docs) <= max(0, FEWEST_DRAWS - np.sum(sizes[-1] == sizes[-1][-1]))
+        assert len(sizes[-1]) >= FEWEST_DRAWS
     assert sizes[0][0] == 500 < sizes[-1][0]
-    kept = growth.in_window([100] * 30 + [500] * 5, 500)
+    kept = in_window([100] * 30 + [500] * 5, 500)
     assert kept == list(range(15, 35))
-    assert growth.in_window([450] * 30, 500) == list(range(30))
+    assert in_window([450] * 30, 500) == list(range(30))
 
 
 def test_small_blocks_wait_until_there_are_enough(fitted, planted):

@@ -7,12 +7,13 @@ from copy import deepcopy
 import numpy as np
 
 from ...chains.chain import TINY, Chain
+from ...chains.growth import BLOCK_SWEEPS, in_window
 from ...chains.minibatches import Minibatches
 from ...exceptions import WorkersLostError
 from ...kernels.math import dirichlet
 from .corpus import AssignedShards, Round, pieces
 from .document_prior import Progress
-from .growth import BLOCK_SWEEPS, drawn_given_counts, evenly_spaced, grown, in_window, runs_of, taken_in
+from .growth import drawn_given_counts, evenly_spaced, grown, runs_of, taken_in
 from .record import CountRecord, TopicRecord
 from .start import StartStep, first_assignments
 from .sweeps import GivenTopicsStep, ShardCounts, first_temperature, sweeps_of, temperature

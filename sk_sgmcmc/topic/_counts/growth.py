@@ -2,80 +2,19 @@
 
 import numpy as np
 
-from ...chains.chain import MAX_AUTO_DRAWS, DrawPlan
+from ...chains.growth import BLOCK_SWEEPS
 from ...chains.lengths import DefaultSweeps
 from .corpus import pieces
 from .record import Counts
 from .sweeps import GeneralSweeps, sweeps_of
 
-KEPT_TOKENS = 20_000_000  # Most tokens that ``keep_documents="auto"`` keeps.
 # Sweeps of a fit with stored assignments, by the number of tokens; an update makes as many, times the share of new
 # tokens. On short documents, 90% intervals of effects of metadata covered the true effect 68% of the time after 200
 # sweeps and 89% after 2,000.
 SWEEPS = DefaultSweeps(work=2.5e8, most=2000, usual=200, fewest=100, large=5e6)
-_DUE = 0.05  # An update sweeps over all documents once the new tokens are this share of those before.
-BLOCK_SWEEPS = 5  # Sweeps over a new block alone.
-_HOTTEST = 1.2  # Highest temperature of the first sweeps after documents were added.
-# Kept draws: those made with at least this share of the present documents, but at least this many.
-_SHARE, _FEWEST = 0.8, 20
+HOTTEST = 1.2  # Largest temperature of the first sweeps after documents were added.
 TAKING_IN = 20  # Draws that take in blocks after the documents are dropped.
 _TOKENS_AT_ONCE = 20_000  # Tokens that get a first topic at a time, to limit memory.
-
-
-class GrowthPlan(DrawPlan):
-    """The steps after which draws are kept in an update of a fit: a window of the latest draws.
-
-    The first half of the steps is burn-in, in which the temperature falls from at most 1.2 to 1.
-
-    Parameters
-    ----------
-    first_step : int
-        Number of steps that the chain has made before.
-    n_sweeps : int
-        Number of steps of the update.
-    bytes_per_draw : int
-        As for `DrawPlan`.
-    thin : int, default=1
-        Sweeps from one kept draw to the next.
-    tempers : bool, default=True
-        Whether the temperature is raised.
-    """
-
-    streams = True
-
-    def __init__(self, first_step, n_sweeps, bytes_per_draw, thin=1, tempers=True):
-        super().__init__(max(2, n_sweeps), 0.5, 1, bytes_per_draw)
-        self.n_draws, self.thin = self.most_draws(bytes_per_draw), thin
-        self.first_step, self.hottest = first_step, _HOTTEST if tempers else 1.0
-        self.n_burn, self.n_iter = first_step + n_sweeps // 2, first_step + n_sweeps
-
-    def staying(self, kept_steps):
-        """Indices of the draws that stay if another one is kept: all but the oldest."""
-        return list(range(1, len(kept_steps)))
-
-
-def in_window(sizes, n_docs):
-    """Indices of the draws to keep, given the numbers of documents with which they were made, oldest first."""
-    recent = np.asarray(sizes) >= _SHARE * n_docs
-    recent[-_FEWEST:] = True
-    return np.flatnonzero(recent).tolist()
-
-
-def n_sweeps_due(pending, n_tokens):
-    """Number of sweeps over all documents, given the number of tokens that came since the last ones; 0 for few."""
-    if not pending > 0 or pending < _DUE * (n_tokens - pending):
-        return 0
-    return int(np.ceil(SWEEPS.of(n_tokens) * pending / n_tokens))
-
-
-def thinning(n_tokens):
-    """Sweeps from one kept draw to the next, as in a default fit that keeps the second half of its sweeps."""
-    return max(1, SWEEPS.of(n_tokens) // (2 * MAX_AUTO_DRAWS))
-
-
-def pending_after(unmade, n_tokens):
-    """The number of tokens for which ``unmade`` sweeps would be due, where Ctrl-C prevented these sweeps."""
-    return unmade / SWEEPS.of(n_tokens) * n_tokens
 
 
 def runs_of(chosen):

@@ -21,6 +21,7 @@ from ...chains.checks import (
     WORSE_THAN_UNIGRAM,
     any_fired,
 )
+from ...chains.growth import GrowthPlan, is_within, known_with, planned_update
 from ...metrics import doc_topic_proportions, document_completion, split_tokens
 from ...metrics.completion import joined_results, words_of
 from ...samplers._registry import fitting_pair
@@ -40,7 +41,8 @@ from .._results.topics import merged, new_topics, refuse_merged
 from .checks import check_duplicate_topics, check_spread, check_unigram
 from .corpus import BlockCorpus, KeptCorpus, KeptShards, TokenCorpus, refuse_too_many_tokens
 from .dask_shards import checked_blocks
-from .growth import KEPT_TOKENS, GrowthPlan, n_sweeps_due, pending_after, thinning
+from .growth import HOTTEST
+from .growth import SWEEPS as FIT_SWEEPS
 from .plan import (
     ChainConfig,
     checked_sweeps,
@@ -56,7 +58,7 @@ from .plan import (
 from .predictive import PredictiveProbe, predictive_draws
 from .record import best_chain, kept_draws, scored_draws
 from .tables import TopicsOfWords
-from .updates import SWEEPS, after_block, digest_of, known_with, refuse_other_pair, warn_if_fitted
+from .updates import SWEEPS, after_block, digest_of, refuse_other_pair, warn_if_fitted
 from .vocabulary import aligned_counts, extend_names, padded
 from .word_prior import LEAST_PASSES, FittedWordPrior, WordPrior
 
@@ -273,15 +275,13 @@ class CountTopicModel(TopicsOfWords):
         config, alpha = self._chain_config(sampler, pair, corpus, n_batch, stored, plan)
         chains = self._new_chains(config, alpha, n_warm=n_warm, fits_word_prior=fits_word_prior)
         if self._collapses(sampler) and not hasattr(corpus, "blocks"):
-            self._known = known_with(self._known, corpus)
+            self._known = known_with(self._known, digest_of(corpus))
             self._keep(config.data if self._keeps(corpus.n_tokens) else None)
         return self._run([chain.bind(config.data) for chain in chains], n_iter)
 
     def _keeps(self, n_tokens):
         """Whether documents with so many tokens are kept."""
-        if isinstance(self.keep_documents, bool):
-            return self.keep_documents
-        return n_tokens <= (KEPT_TOKENS if isinstance(self.keep_documents, str) else int(self.keep_documents))
+        return is_within(self.keep_documents, n_tokens)
 
     def _keep(self, data):
         """Keep the documents of a `TokenCorpus` in memory, or none."""
@@ -506,9 +506,10 @@ class CountTopicModel(TopicsOfWords):
         checked_sweeps(self.n_sweeps)
         self._feature_names = checked_names(feature_names, corpus.n_words, self._feature_names)
         block, word_prior = self._token_corpus(corpus), self._priors(corpus.n_words)[1]
-        is_known = digest_of(corpus) in self._known
+        digest = digest_of(corpus)
+        is_known = digest in self._known
         # All arguments are checked at this point: below, chains change and nothing is refused.
-        self._fingerprint, self._known = block.fingerprint(), known_with(self._known, corpus)
+        self._fingerprint, self._known = block.fingerprint(), known_with(self._known, digest)
         if not is_known:
             self.n_samples_seen_ += corpus.n_docs
             self.word_counts_ = padded(self.word_counts_, corpus.n_words) + corpus.word_counts
@@ -522,19 +523,14 @@ class CountTopicModel(TopicsOfWords):
 
     def _append(self, corpus, is_known, word_prior):
         """Append documents to those that are kept, unless they ``is_known``, and make the sweeps that are due."""
-        step, kept = self._chains[0].step, self._kept
+        kept = self._kept
         is_new = np.zeros(kept.n_docs, dtype=bool)
         if not is_known:
             kept, is_new = kept.append(corpus)
-        before = self._chains[0].plan
-        unmade = max(0, before.n_iter - step) if before.streams else 0  # Ctrl-C prevented these in another update.
-        self._pending += corpus.n_tokens + pending_after(unmade, kept.n_tokens)
-        n_sweeps = n_sweeps_due(self._pending, kept.n_tokens)
-        if n_sweeps:
-            self._pending = 0.0
+        sizes = self._pending, corpus.n_tokens, kept.n_tokens
+        bytes_per_draw, hottest = self._bytes_per_draw(corpus), 1.0 if is_known else HOTTEST
+        plan, self._pending = planned_update(FIT_SWEEPS, self._chains[0], *sizes, bytes_per_draw, hottest)
         self._kept, data = kept, self._kept_data(kept)
-        bytes_per_draw, thin = self._bytes_per_draw(corpus), thinning(kept.n_tokens)
-        plan = GrowthPlan(step, n_sweeps, bytes_per_draw, thin, tempers=not is_known)
         chains = [chain.append(data, is_new, word_prior, copy(plan)) for chain in self._chains]
         return self._run(chains, plan.n_iter)
 

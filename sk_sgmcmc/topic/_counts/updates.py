@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...chains.growth import RECOGNISED, known_with
 from ...utils import Corpus
 from ...utils._warnings import warn_user
 from .sweeps import first_temperature, temperature
@@ -16,18 +17,11 @@ _GROWTH = 1.25
 # Sweeps of a restart. The first restart after blocks repeat makes twice as many, and later ones this many for each
 # repeated pass over all documents.
 SWEEPS = 60
-_RECOGNISED = 100  # Fewest tokens of a block that is recognised: larger blocks are not equal by chance.
 
 
 def digest_of(corpus):
     """A digest by which a stream recognises a repeated block; None for small blocks, which may be equal by chance."""
-    return corpus.digest() if corpus.n_tokens >= _RECOGNISED else None
-
-
-def known_with(known, corpus):
-    """The digests of known blocks, with that of another block."""
-    digest = digest_of(corpus)
-    return known if digest is None else known | {digest}
+    return corpus.digest() if corpus.n_tokens >= RECOGNISED else None
 
 
 class Restart(NamedTuple):
@@ -129,7 +123,7 @@ def after_block(young, known, corpus, keeps):
         young = YoungStream.begun_with(corpus)
     elif young is not None:
         young, restart = (young.after_known_block if is_known else young.after_block)(corpus)
-    return young, known if digest is None else known | {digest}, is_known, restart
+    return young, known_with(known, digest), is_known, restart
 
 
 def warn_if_fitted(fingerprint, data):
