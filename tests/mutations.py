@@ -329,6 +329,7 @@ CHAINS = [
         "tests/topic/test_growth.py",
         ("in_window", "recent[-FEWEST_DRAWS:] = True", "pass"),
         ("in_window", "np.asarray(sizes) >= _SHARE * size", "np.asarray(sizes) >= 0"),
+        ("in_window", "[-most:]", ""),
         ("n_sweeps_due", "or pending < _DUE * (size - pending)", ""),
         ("pending_after", "return unmade / rule.of(size) * size", "return 0.0"),
         ("planned_update", "if chain.plan.streams else 0", "if False else 0"),
@@ -553,6 +554,30 @@ MIXTURE = [
         ),
     ),
     *of(
+        "mixture/_dirichlet_process/collapsed.py",
+        "tests/mixture/test_dp_growth.py -k (number_of_clusters_of_all or small_blocks or forgotten)",
+        ("CollapsedChain.append", "self.keep_only(in_window(self.kept_rows, data.n_rows, plan.n_draws))", "pass"),
+        ("CollapsedChain.append", "np.full(n_new, kernels.FREE, dtype=np.int32)", "np.zeros(n_new, dtype=np.int32)"),
+        ("ClusterChain.forget", "self.z, self.data = None, None", "pass"),
+    ),
+    *of(
+        "mixture/_dirichlet_process/model.py",
+        "tests/mixture/test_dp_growth.py -k (comes_again or streamed)",
+        ("DPCategoricalMixture.partial_fit", "is_known = digest in self._known", "is_known = False"),
+        ("DPCategoricalMixture.partial_fit", "        self._drop_rows()\n", ""),
+    ),
+    *of(
+        "mixture/_dirichlet_process/input.py",
+        "tests/mixture/test_dp_growth.py -k (comes_again or interrupted)",
+        ("CheckedInput._bound_data", "return self._kept if self._has_grown else data", "return data"),
+        ("CheckedInput._digest", "(weight,)", "()"),
+    ),
+    *of(
+        "mixture/_dirichlet_process/cells.py",
+        "tests/mixture/test_dp_growth.py -k survey",
+        ("RowData.joined", "values=entries if is_plain else", "values=entries if True else"),
+    ),
+    *of(
         "mixture/_von_mises_fisher/model.py",
         "tests/mixture/test_vmf.py -k (score_is or empty_row)",
         (
@@ -671,7 +696,7 @@ TOPIC = [
         "topic/_counts/chain.py",
         "tests/topic/test_growth.py",
         ("CollapsedChain.append", "for _ in range(BLOCK_SWEEPS):", "for _ in range(0):"),
-        ("CollapsedChain.append", "self.keep_only(in_window(self.kept_docs, documents.n_docs))", "pass"),
+        ("CollapsedChain.append", "self.keep_only(in_window(self.kept_docs, documents.n_docs, plan.n_draws))", "pass"),
         ("CollapsedChain.forget", "self.z, self.data = None, None", "pass"),
         ("CollapsedChain.take_in", "self.keep_only(evenly_spaced(self.n_kept))", "pass"),
     ),

@@ -86,11 +86,11 @@ def pending_after(rule, unmade, size):
     return unmade / rule.of(size) * size
 
 
-def in_window(sizes, size):
-    """Indices of the draws to keep, given the sizes of the data with which they were made, oldest first."""
+def in_window(sizes, size, most):
+    """Indices of the draws to keep, at most ``most``, given the sizes of the data of each draw, oldest first."""
     recent = np.asarray(sizes) >= _SHARE * size
     recent[-FEWEST_DRAWS:] = True
-    return np.flatnonzero(recent).tolist()
+    return np.flatnonzero(recent)[-most:].tolist()
 
 
 def is_within(limit, size):

@@ -51,6 +51,7 @@ def plots_of(model):
 NOT_DRAWN = {
     "NumberOfTopicsDisplay": "shows a table of `search_n_components`",
     "forget_documents": "drops documents, as keep_documents=False does, which is drawn",
+    "forget_rows": "drops rows, as keep_rows=False does, which is drawn",
     "get_params": "called around each operation",
     "set_params": "an operation of its own",
     "get_metadata_routing": "scikit-learn's own",

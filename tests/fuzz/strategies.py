@@ -113,6 +113,7 @@ SENSIBLE = {
     "init": ("random", "soft", "centroids"),
     "total_samples": (None, 1, 100, 1e6, 1e300, _np("int8", 100)),
     "new_features": ("error", "extend"),
+    "keep_rows": ("auto", True, False, 1, 40, _np("int8", 60), _np("bool_", False)),
     "keep_documents": ("auto", True, False, 1, 40, _np("int8", 60), _np("bool_", False)),
     "topic_prior": ("dirichlet", "normal"),
     "topic_prior_scale": PRIORS,

@@ -307,7 +307,7 @@ def test_clusters_are_born_and_die_on_a_stream(seed):
 
 def test_a_stream_goes_on_from_a_fit():
     X, _ = answers()
-    model = fitted(X)
+    model = fitted(X, keep_rows=False)
     steps = model.n_iter_
     model.partial_fit(X[:50])
     assert model.n_iter_ == steps + 10 and model.n_samples_seen_ == 290 and model.labels_.shape == (50,)

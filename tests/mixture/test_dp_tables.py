@@ -98,7 +98,8 @@ def test_names_given_to_fit_are_in_every_table():
 def test_streams_take_names_and_keep_them():
     X = (np.random.default_rng(0).random((60, 4)) < 0.5).astype(float)
     names = ["news", "sport", "films", "shop"]
-    model = DPCategoricalMixture(likelihood="bernoulli", random_state=0).partial_fit(X, feature_names=names)
+    model = DPCategoricalMixture(likelihood="bernoulli", keep_rows=False, n_iter=50, random_state=0)
+    model.partial_fit(X, feature_names=names)
     assert np.asarray(model.partial_fit(X).profile_table()["feature"])[:4].tolist() == names
     renamed = model.partial_fit(X, feature_names=names[::-1])
     assert np.asarray(renamed.profile_table()["feature"])[:4].tolist() == names[::-1]

@@ -270,7 +270,7 @@ def test_a_fit_with_weights_is_resumed_with_the_same_weights(kind):
 
 def test_weights_count_on_a_stream():
     X, weights, _ = survey(200)
-    model = DPCategoricalMixture(likelihood="categorical", random_state=0)
+    model = DPCategoricalMixture(likelihood="categorical", keep_rows=False, n_iter=60, random_state=0)
     model.partial_fit(X[:120], sample_weight=weights[:120]).partial_fit(X[120:], sample_weight=weights[120:])
     assert model._chains[0].sizes.sum() == pytest.approx(weights.sum(), abs=1e-3)
     assert np.all(np.bincount(model.labels_, minlength=model.n_clusters_) > 0)

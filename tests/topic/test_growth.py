@@ -95,9 +95,18 @@ def test_the_window_holds_recent_draws_of_most_documents_and_never_fewer_than_tw
         assert np.sum(sizes[-1] < 0.8 * chain.data.n_docs) <= max(0, FEWEST_DRAWS - np.sum(sizes[-1] == sizes[-1][-1]))
         assert len(sizes[-1]) >= FEWEST_DRAWS
     assert sizes[0][0] == 500 < sizes[-1][0]
-    kept = in_window([100] * 30 + [500] * 5, 500)
+    kept = in_window([100] * 30 + [500] * 5, 500, 100)
     assert kept == list(range(15, 35))
-    assert in_window([450] * 30, 500) == list(range(30))
+    assert in_window([450] * 30, 500, 100) == list(range(30))
+    assert in_window([450] * 300, 500, 100) == list(range(200, 300))
+
+
+def test_a_fit_that_kept_more_draws_than_a_window_holds_is_updated():
+    data = make_dmr(60, 30, 3, 2, 20, random_state=1)
+    model = DMRTopicModel(3, n_iter=240, thin=1, random_state=0).fit(data.counts[:50], metadata=data.metadata[:50])
+    assert model.samples_["coef"].shape[1] == 120
+    model.partial_fit(data.counts[50:52], metadata=data.metadata[50:52])
+    assert model.samples_["coef"].shape[1] == model.samples_["components"].shape[1] == 100
 
 
 def test_small_blocks_wait_until_there_are_enough(fitted, planted):

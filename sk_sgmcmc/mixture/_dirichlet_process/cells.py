@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Number
 
 import numpy as np
@@ -142,7 +142,7 @@ class RowData:
         As in `sk_sgmcmc.kernels.models.dirichlet_process.collapsed`.
     layout : Cells
     n_batch : int
-        Number of rows in a minibatch.
+        Number of rows in a minibatch, or more for all rows.
     total : float or None
         Total weight of rows on which the posterior of a stream is conditioned. If more have been seen, earlier rows
         count less, the oldest least. None: all rows count in full.
@@ -176,13 +176,31 @@ class RowData:
             values = summable(entries * np.repeat(weights, np.diff(X.indptr)))
         return cls(
             X.indptr.astype(np.int64), X.indices.astype(np.int32), entries, values, weights, layout,
-            max(1, min(n_batch, order.size)), total,
+            n_batch, total,
         )  # fmt: skip
+
+    def joined(self, other):
+        """These rows, followed by the rows of another `RowData` of the same layout."""
+        entries = np.concatenate([self.entries, other.entries])
+        is_plain = self.values is self.entries and other.values is other.entries
+        return replace(
+            self,
+            indptr=np.concatenate([self.indptr, self.indptr[-1] + other.indptr[1:]]),
+            cells=np.concatenate([self.cells, other.cells]),
+            entries=entries,
+            values=entries if is_plain else np.concatenate([self.values, other.values]),
+            weights=np.concatenate([self.weights, other.weights]),
+        )
 
     @property
     def n_rows(self):
         """Number of rows, counting repetitions by weight."""
         return self.weights.size
+
+    @property
+    def n_entries(self):
+        """Number of stored entries of the rows, counting repetitions by weight."""
+        return self.cells.size
 
     @property
     def mean_weight(self):

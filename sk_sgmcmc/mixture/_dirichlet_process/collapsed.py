@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...chains.chain import TINY, Chain, DrawPlan
+from ...chains.growth import BLOCK_SWEEPS, in_window
 from ...chains.minibatches import Minibatches, adjacent, every_row
 from ...kernels.models.dirichlet_process import collapsed as kernels
 from ...utils._numbers import summable
@@ -83,6 +84,12 @@ class ClusterChain(Chain):
         self.restart(plan)
         return self
 
+    def forget(self):
+        """Drop the rows and their labels; the counts of their clusters and the kept draws stay."""
+        self.z, self.data = None, None
+        self.batches.forget()
+        return self
+
     def _next_batch(self):
         """Rows of the next minibatch."""
         return self.batches.next(self.data.n_rows, self.data.n_batch, self._order)
@@ -159,6 +166,18 @@ class CollapsedChain(ClusterChain):
         self.state = np.zeros(2, dtype=np.int64)
         self.moves = np.zeros(3, dtype=np.int64)  # pairs proposed, splits accepted, merges accepted
 
+    def restart(self, plan):
+        super().restart(plan)
+        self.kept_rows = []  # numbers of rows with which the kept draws were made
+
+    def keep(self, draw):
+        super().keep(draw)
+        self.kept_rows.append(self.data.n_rows)
+
+    def keep_only(self, staying):
+        self.kept_rows = [self.kept_rows[i] for i in staying]
+        super().keep_only(staying)
+
     def can_stream(self, collapses):
         """Whether `partial_fit` can continue the chain; ``collapses``: its sampler integrates components out."""
         return collapses
@@ -222,11 +241,32 @@ class CollapsedChain(ClusterChain):
         self._rearrange(np.flatnonzero(self.sizes >= 0.5 * data.mean_weight))
         self._recompute_zeros()
 
-    def _advance(self, until):
-        if self.z is None:
-            self._start()
-        rows, mean = self._next_batch(), self.data.mean_weight
-        done = 0
+    def append(self, data, n_new, plan):
+        """Continue over rows to which others were appended, and assign these to clusters by a few sweeps.
+
+        Kept draws stay if they were made with most of the present rows.
+
+        Parameters
+        ----------
+        data : RowData
+            The rows so far, followed by ``n_new`` new ones.
+        n_new : int
+        plan : GrowthPlan
+        """
+        super().bind(data)
+        self.plan = plan
+        self.batches.forget()
+        self.z = np.concatenate([self.z, np.full(n_new, kernels.FREE, dtype=np.int32)])
+        rows = np.arange(data.n_rows - n_new, data.n_rows)
+        for _ in range(1 + BLOCK_SWEEPS):  # the first sweep assigns the rows, given those that have a cluster
+            for start in range(0, n_new, data.n_batch):
+                self._sweep(rows[start : start + data.n_batch])
+        self.keep_only(in_window(self.kept_rows, data.n_rows, plan.n_draws))
+        return self
+
+    def _sweep(self, rows):
+        """Draw the labels of some rows, each given all others, and then the concentration."""
+        mean, done = self.data.mean_weight, 0
         while True:
             done = kernels.sweep_rows(
                 rows, done, *self._arrays(), self.concentration * mean, self.z, self.counts, self.sizes, self.zeros,
@@ -238,6 +278,11 @@ class CollapsedChain(ClusterChain):
         if self.state[0] > 1.2 * self.state[1] + 4:  # empty slots in between cost as much time as occupied ones
             self._rearrange(np.flatnonzero(self.sizes > 0))
         self.learn_concentration(int(self.state[1]), self.sizes.sum() / mean)
+
+    def _advance(self, until):
+        if self.z is None:
+            self._start()
+        self._sweep(self._next_batch())
         if len(self.batches):
             return
         if self.batches.epoch > _FORMING:

@@ -5,8 +5,10 @@ from numbers import Real
 import numpy as np
 from sklearn.utils import check_array
 
+from ...chains.growth import RECOGNISED
 from ...utils import Corpus
 from ...utils._containers import refuse_containers
+from ...utils._fingerprint import digest
 from ...utils._numbers import holds_texts, real_array
 from ...utils._sklearn import check_sample_weight, validate_data
 from ...utils._tables import aligned
@@ -37,6 +39,11 @@ class CheckedInput:
     """Checks of rows, weights and priors of `DPCategoricalMixture`."""
 
     _level_places = None  # index of each level in chains; None: the order of ``categories_``
+    _kept = None  # the `RowData` to which `partial_fit` appends
+    _known = frozenset()  # digests of the blocks in these rows
+    _forgot = False  # whether `forget_rows` dropped the labels, without which chains cannot continue
+    _weight_seen = 0.0  # total weight of the rows seen
+    _pending = 0.0  # number of stored entries that came since the last sweeps over all rows
 
     def _checked_concentration(self):
         given = self.concentration_prior
@@ -142,11 +149,28 @@ class CheckedInput:
         X = X if self._level_places is None else with_cells_at(self._level_places, X)
         return RowData.make(X, weight, self._layout, *self._data_args)
 
+    def _digest(self, X, weight):
+        """A digest by which a repeated block is recognised; None for small blocks, which may be equal by chance."""
+        if X.nnz < RECOGNISED:
+            return None
+        weights = () if weight is None or np.all(weight == 1.0) else (weight,)
+        return digest(X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data, *weights)
+
     def _bound_data(self, X, sample_weight=None):
+        if self._forgot:
+            raise ValueError(
+                "resume needs the labels of the rows, but forget_rows dropped them; call fit, or partial_fit with "
+                "other rows."
+            )
         X, weight = self._checked_rows(X, sample_weight, reset=False)
         data = self._row_data(X, weight)
         self._refuse_other_data(data.fingerprint(), "X (or sample_weight)")
-        return data
+        return self._kept if self._has_grown else data
+
+    @property
+    def _has_grown(self):
+        """Whether the chains continue over kept rows, of which the last block is only a part."""
+        return self._kept is not None and self._chains[0].plan.streams
 
     def _refuse_other_kind(self, sampler, collapses):
         """Raise an error if the parameters have changed so that the existing chains cannot continue."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
+from copy import copy
+from numbers import Integral, Real
 from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from ...base import BaseSGMCMC, all_or_nothing, fits_anew
 from ...chains.chain import DrawPlan
+from ...chains.growth import is_within, known_with, planned_update
 from ...chains.lengths import DefaultSweeps
 from ...exceptions import FitInterrupted
 from ...utils._parameters import keyword_parameters
@@ -99,7 +102,8 @@ class DPCategoricalMixture(  # type: ignore[misc]
     categories_ : list of ndarray
         Levels of each column. Only for "categorical".
     n_samples_seen_ : int
-        Number of rows since the last `fit`, or the first `partial_fit`.
+        Number of rows since the last `fit`, or the first `partial_fit`; the rows of a block that `partial_fit`
+        recognises count once.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood, the number of clusters, the
         entropy of the weights, and the concentration unless it is fixed. See "When not to believe a fit" in the user
@@ -116,7 +120,11 @@ class DPCategoricalMixture(  # type: ignore[misc]
         is noisier, and unnecessary for data that fit in memory.
     total_samples : float or None, default=None
         For `partial_fit`: the total weight of rows on which the posterior is conditioned. If more have been seen,
-        earlier rows count less, the oldest least. None: all rows count in full.
+        earlier rows count less, the oldest least. Rows are then streamed. None: all rows count in full.
+    keep_rows : bool, int or "auto", default="auto"
+        Whether a default fit keeps its rows and their labels, 12 to 20 bytes a stored entry and 20 bytes a row, also in
+        a pickle, so that `partial_fit` can continue from them. A number is the largest number of stored entries to
+        keep; "auto" is 20 million. A row that is repeated by its weight is stored repeatedly. `forget_rows` drops them.
     sampler : str, sampler object or None, default=None
         Sampler of the clusters.
 
@@ -196,10 +204,11 @@ class DPCategoricalMixture(  # type: ignore[misc]
     partition_loss: Literal["vi", "binder"] = "vi"
     assignments: Literal["auto", "stored", "fresh"] = "auto"
     total_samples: float | None = None
+    keep_rows: bool | int | Literal["auto"] = "auto"
 
     _offers = (("simplex", "counts"), ("any", "conditionals"), ("any", "slices"))
     _default_sampler = "scir"
-    _unused_by_predictions = (*BaseSGMCMC._unused_by_predictions, "labels_")
+    _unused_by_predictions = (*BaseSGMCMC._unused_by_predictions, "labels_", "_kept", "_known")
 
     _parameter_constraints = {
         **BaseSGMCMC._parameter_constraints,
@@ -210,6 +219,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
         "assignments": [StrOptions({"auto", "stored", "fresh"})],
         "partition_loss": [StrOptions({"vi", "binder"})],
         "total_samples": [Interval(Real, 1, 1e15, closed="both"), None],
+        "keep_rows": ["boolean", Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
     }
 
     def __sklearn_tags__(self):
@@ -260,6 +270,9 @@ class DPCategoricalMixture(  # type: ignore[misc]
             After Ctrl-C; it is a subclass of ``KeyboardInterrupt``. The estimator is fitted with the draws made so far,
             and is also ``estimator_`` of the exception.
         """
+        return self._fit(X, y, sample_weight, feature_names)
+
+    def _fit(self, X, y, sample_weight, feature_names):
         self._validate_params()
         sampler, pair = self._checked_sampler()
         concentration = self._checked_concentration()
@@ -272,6 +285,9 @@ class DPCategoricalMixture(  # type: ignore[misc]
         chains = self._new_chains(sampler, pair, plan, concentration, streaming=False)
         self.n_samples_seen_, self._weight_seen = X.shape[0], _weight_of_all(X, weight)
         self._with_y = y is not None
+        self._drop_rows()
+        if collapses(pair) and is_within(self.keep_rows, data.n_entries):
+            self._kept, self._known = data, known_with(self._known, self._digest(X, weight))
         return self._fit_rows([chain.bind(data) for chain in chains], n_iter, X)
 
     @all_or_nothing
@@ -283,17 +299,30 @@ class DPCategoricalMixture(  # type: ignore[misc]
         *,
         feature_names: Sequence[str] | AnyArray | None = None,
     ) -> Self:
-        """Continue the chains with more rows.
+        """Update the fit with more rows.
 
-        The chains make ten passes over the rows, or fifty in the first call. Rows of earlier calls stay in their last
-        clusters. They count in full while the total weight of all rows is at most ``total_samples``, and less beyond
-        that. New clusters can then form, and clusters without new rows vanish.
+        By default, the rows of `fit` and of earlier calls are kept with their labels. A call appends the rows of X,
+        draws their labels, and sweeps five times over them. Once there are 5% more stored entries, it makes sweeps over
+        all rows: as many as a default fit, times the share of new entries. The first half of them is not kept. The
+        first call of an unfitted estimator is a `fit`. Kept draws are the latest 100 that were made with at least 80%
+        of the present rows, but never fewer than 20, if there are so many. ``n_iter``, ``burn_in`` and ``thin`` only
+        affect the first call.
 
-        A change of the step size takes effect in the next call. Changing the sampler, ``likelihood`` or ``n_chains``
-        raises an error.
+        Rows are kept up to a number of stored entries, ``keep_rows``. Beyond it, after `forget_rows`, with
+        ``total_samples`` and with a minibatch sampler (``assignments="fresh"``, ``sampler="scir"`` or "sgrld"), rows
+        are streamed instead. The chains make ten passes over the rows of X, or fifty in the first call of a stream.
+        Rows of earlier calls stay in their last clusters. They count in full while the total weight of all rows is at
+        most ``total_samples``, and less beyond that. New clusters can then form, and clusters without new rows vanish.
+        Kept draws are draws of this call only. ``n_iter`` and ``thin`` are ignored, and ``burn_in`` is a share of the
+        steps of each call, or a number of steps from the first call on.
 
-        The number of passes determines the number of steps, so ``n_iter`` and ``thin`` are ignored. ``burn_in`` is a
-        share of the steps of each call, or a number of steps from the first call on.
+        While rows are kept, a repeated block of at least 100 stored entries, with the same rows and weights in the same
+        order, is recognised. Its rows are not counted again, but cause further sweeps over all rows. A stream counts
+        every block.
+
+        The levels of categories are those of the first call, or those that its dtype declares. Other levels count as
+        missing, with a warning. A change of the step size takes effect in the next call. Changing the sampler,
+        ``likelihood`` or ``n_chains`` raises an error.
 
         Parameters
         ----------
@@ -301,14 +330,14 @@ class DPCategoricalMixture(  # type: ignore[misc]
             Rows, as for `fit`.
         y : ignored
         sample_weight : array-like of shape (n_samples,), default=None
-            As for `fit`.
+            As for `fit`. Survey weights of each call are scaled separately.
         feature_names : array-like of str of shape (n_features,), default=None
             Names of the columns, as for `fit`; None keeps the names of earlier calls.
 
         Returns
         -------
         self : object
-            Fitted. ``samples_`` contains the draws of this call, and clusters are numbered by its rows.
+            Fitted. ``labels_`` contains the clusters of the rows of X. Clusters are numbered by size again.
         """
         self._validate_params()
         sampler, pair = self._checked_sampler(streams=True)
@@ -317,20 +346,47 @@ class DPCategoricalMixture(  # type: ignore[misc]
                 f"{type(sampler).__name__} draws components from all rows and cannot stream; "
                 'use sampler="gibbs", "scir" or "sgrld" for partial_fit.'
             )
+        first, grows = not hasattr(self, "_chains"), collapses(pair) and self.total_samples is None
+        if first and grows:
+            return self._fit(X, y, sample_weight, feature_names)
         concentration = self._checked_concentration()
-        first = not hasattr(self, "_chains")
         if not first:
             self._refuse_other_kind(sampler, collapses(pair))
             self._refuse_other_chains(sampler, self.sampler_)
         X, weight = self._checked_rows(X, sample_weight, reset=first)
         self._feature_names = checked_names(feature_names, self.n_features_in_, self._feature_names)
-        n = X.shape[0]
-        self.n_samples_seen_ = n if first else self.n_samples_seen_ + n
-        n_batch = self._n_batch(sampler, pair, np.inf)
-        fresh = not collapses(pair)
-        self._weight_seen = _weight_of_all(X, weight) + (0.0 if first else self._weight_seen)
+        self._with_y = y is not None
+        if grows and self._kept is not None:
+            block, digest = self._taken(X, weight, _BATCH, None), self._digest(X, weight)
+            is_known = digest in self._known
+            if is_within(self.keep_rows, self._kept.n_entries + (0 if is_known else block.n_entries)):
+                self._count(X, weight, is_known)
+                self._known = known_with(self._known, digest)
+                return self._append(X, block, is_known)
+        self._drop_rows()
+        self._count(X, weight)
+        return self._stream(X, weight, sampler, pair, concentration)
+
+    def _count(self, X, weight, is_known=False):
+        """Add rows to those seen, unless they ``is_known``."""
+        if not is_known:
+            self.n_samples_seen_ = X.shape[0] + (self.n_samples_seen_ if hasattr(self, "_chains") else 0)
+            self._weight_seen += _weight_of_all(X, weight)
+
+    def _append(self, X, block, is_known):
+        """Append a block to the rows that are kept, unless it ``is_known``, and make the sweeps that are due."""
+        n_new = 0 if is_known else block.n_rows
+        self._kept = self._kept if is_known else self._kept.joined(block)
+        sizes = self._pending, block.n_entries, self._kept.n_entries
+        plan, self._pending = planned_update(_PASSES, self._chains[0], *sizes, self._bytes_per_draw())
+        chains = [chain.append(self._kept, n_new, copy(plan)) for chain in self._chains]
+        return self._fit_rows(chains, plan.n_iter, X)
+
+    def _stream(self, X, weight, sampler, pair, concentration):
+        """Make passes over the rows of a block, while earlier rows stay in their clusters."""
+        first, fresh = not hasattr(self, "_chains"), not collapses(pair)
         total = self.total_samples or (self._weight_seen if fresh else None)
-        data = self._taken(X, weight, n_batch, total)
+        data = self._taken(X, weight, self._n_batch(sampler, pair, np.inf), total)
         n_steps = (_FIRST_PASSES if first else _STREAM_PASSES) * _steps_of_a_pass(pair, data)
         start = 0 if first else self._chains[0].step
         plan = BlockPlan(start, n_steps, self.burn_in, self._bytes_per_draw())
@@ -342,8 +398,29 @@ class DPCategoricalMixture(  # type: ignore[misc]
                 self.sampler_ = self._resolved_sampler(sampler, stored=False)
                 for chain in chains:
                     chain.sampler = self.sampler_
-        self._with_y = y is not None
         return self._fit_rows([chain.bind(data) for chain in chains], start + n_steps, X)
+
+    def forget_rows(self) -> Self:
+        """Drop the rows and their labels, for privacy or to make the estimator small.
+
+        All results stay as they are, also ``labels_``. `resume` is refused, and a repeated block is no longer
+        recognised. From then on, `partial_fit` streams: earlier rows stay in their last clusters. Clusters of these
+        rows cannot split, intervals are too narrow, and draws from before a call no longer count.
+
+        Returns
+        -------
+        self : object
+        """
+        check_is_fitted(self, "_chains")
+        self._drop_rows()
+        self._forgot = True
+        for chain in self._chains:
+            chain.forget()
+        return self
+
+    def _drop_rows(self):
+        """Keep no rows for `partial_fit` to append to."""
+        self._kept, self._known, self._pending, self._forgot = None, frozenset(), 0.0, False
 
     def _fit_rows(self, chains, n_iter, X):
         try:
@@ -359,16 +436,16 @@ class DPCategoricalMixture(  # type: ignore[misc]
 
     @all_or_nothing
     def resume(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Continue a fit that was interrupted or loaded from a checkpoint.
+        """Continue a fit or update that was interrupted or loaded from a checkpoint.
 
-        The draws equal those of an uninterrupted ``fit``.
+        The draws equal those of an uninterrupted call. `forget_rows` makes this impossible.
 
         Parameters
         ----------
-        X : same type and content as passed to ``fit``
-            The data, because a saved estimator does not contain them.
+        X : same type and content as passed to ``fit``, or to the ``partial_fit`` that was interrupted
+            The data.
         y : ignored
-        sample_weight : same as passed to ``fit``, default=None
+        sample_weight : same as passed with X, default=None
 
         Returns
         -------

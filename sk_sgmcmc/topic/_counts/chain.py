@@ -286,7 +286,7 @@ class CollapsedChain(TopicChain):
             for start, stop in runs_of(is_new):
                 self.collapsed.sweep(documents, start, stop, *priors, self.rng)
         self.plan, self.hottest, self.next_doc, self.round = plan, None, 0, None
-        self.keep_only(in_window(self.kept_docs, documents.n_docs))
+        self.keep_only(in_window(self.kept_docs, documents.n_docs, plan.n_draws))
         return self
 
     def keep(self, draw):
