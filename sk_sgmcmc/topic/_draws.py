@@ -88,6 +88,8 @@ class TopicDraws:
     components : ndarray
     """
 
+    orders = None  # Order of the topics in each draw, (n_chains, n_kept, n_topics), if the chains recorded it.
+
     def __init__(self, components):
         self._components = components
 

@@ -6,12 +6,13 @@ from copy import deepcopy
 
 import numpy as np
 
-from ...chains.chain import TINY, Chain
+from ...chains.chain import DRAW_MEMORY, TINY, Chain
 from ...chains.growth import BLOCK_SWEEPS, in_window
 from ...chains.minibatches import Minibatches
 from ...exceptions import WorkersLostError
 from ...kernels.math import dirichlet
 from .corpus import AssignedShards, Round, pieces
+from .doc_counts import DocumentRecord, counted
 from .document_prior import Progress
 from .growth import drawn_given_counts, evenly_spaced, grown, runs_of, taken_in
 from .record import CountRecord, TopicRecord
@@ -49,6 +50,7 @@ class TopicChain(Chain):
     _pool = None
     topics = mean = None
     has_mean = False  # Whether all draws that results use are averaged in ``mean``.
+    doc_record = None  # The `DocumentRecord`, if documents' topic counts are wanted and stored assignments show them.
 
     def __init__(self, seed, plan, sampler, word_prior, doc_prior, *, init="soft"):
         super().__init__(seed, plan)
@@ -165,6 +167,21 @@ class TopicChain(Chain):
 
     # -- draws -----------------------------------------------------------------------------------------------------
 
+    def _record_documents(self):
+        """Begin to record the topic counts of documents at kept draws, if the document prior wants them."""
+        self.doc_record = DocumentRecord() if self.doc_prior.records_documents else None
+
+    def keep(self, draw):
+        super().keep(draw)
+        if self.doc_record is not None and self.z is not None and self.kept_steps[-1:] == [self.step]:
+            self.doc_record.most_bytes = DRAW_MEMORY // self.data.n_chains
+            self.doc_record.offer(self.step, lambda: self._assigned().map(counted, self.n_topics))
+
+    def keep_only(self, staying):
+        super().keep_only(staying)
+        if self.doc_record is not None:
+            self.doc_record.keep_only(self.kept_steps)
+
     def _as_draw(self, topics):
         """The state as a draw; this brings all words of ``topics`` up to date."""
         if topics is None:
@@ -218,6 +235,7 @@ class CollapsedChain(TopicChain):
     def restart(self, plan):
         super().restart(plan)
         self.record, self.kept_docs = TopicRecord(self.assignment_seed), []  # Documents with which draws were made.
+        self._record_documents()
 
     def _ensure_started(self):
         if not self.is_started:
@@ -325,7 +343,7 @@ class CollapsedChain(TopicChain):
         counts = self.collapsed.counts if self.n_kept == 0 else self.record.counts[-1].by_topic().T
         self.collapsed = ShardCounts(self.word_prior.table(), is_whole=False)
         self.collapsed.table[: len(counts), : self.n_topics] = counts
-        self.z, self.data = None, None
+        self.z = self.data = self.doc_record = None
         return self
 
     # -- passes ----------------------------------------------------------------------------------------------------

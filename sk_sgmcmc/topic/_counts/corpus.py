@@ -58,11 +58,14 @@ class Described(NamedTuple):
         Encoded metadata of the groups.
     rows : object
         The same in the form that the document prior takes; None if only ``given`` is needed.
+    place : ndarray of int32, shape (n_docs,), or None
+        Row of each document in X, or in all blocks so far; None for a sample.
     """
 
     group: np.ndarray
     given: object
     rows: object = None
+    place: np.ndarray | None = None
 
 
 class Shard(NamedTuple):
@@ -273,13 +276,15 @@ class KeptCorpus:
         stack = sparse.vstack if sparse.issparse(before.given) or sparse.issparse(corpus.described) else np.vstack
         rows = stack([before.given, corpus.described])
         rows = sparse.csr_array(rows) if sparse.issparse(rows) else rows
+        place = np.append(before.described.place, np.arange(before.n_docs, joined.n_docs, dtype=np.int32))
         first, sorted_groups, order = groups_of(rows)
         group = np.empty(order.size, dtype=np.int64)
         group[order] = sorted_groups  # Groups that were there before keep their numbers.
         n_before = before.given.shape[0]
         group = np.concatenate([before.group, group[n_before:]])
         order = np.argsort(group, kind="stable")
-        return KeptCorpus(joined.of_docs(order)._replace(described=Described(group[order], rows[first]))), is_new[order]
+        described = Described(group[order], rows[first], place=place[order])
+        return KeptCorpus(joined.of_docs(order)._replace(described=described)), is_new[order]
 
 
 class BlockCorpus:
@@ -582,7 +587,8 @@ class InMemoryShards(LocalShards):
         if corpus.described is not None:
             first, group, order = groups_of(corpus.described)
             given = corpus.described[first]
-            described = Described(group, given, None if data.prepare is None else data.prepare(given))
+            rows = None if data.prepare is None else data.prepare(given)
+            described = Described(group, given, rows, order.astype(np.int32))
             corpus = corpus if first.size == 1 else corpus.take(order)
         ptr, words, weights = corpus.expand_tokens()
         return Shard(ptr, words, summable(weights), 0, data.n_words, described)
@@ -598,10 +604,11 @@ class InMemoryShards(LocalShards):
         """The `Described` of shard ``i``, or None without metadata."""
         if described is None:
             return None
-        group = described.group[self.ends[i] : self.ends[i + 1]]
+        docs = slice(self.ends[i], self.ends[i + 1])
+        group, place = described.group[docs], described.place[docs]
         first, last = (group[0], group[-1]) if group.size else (0, 0)
         given = described.given[first : last + 1]
-        return Described(group - first, given, None if prepare is None else prepare(given))
+        return Described(group - first, given, None if prepare is None else prepare(given), place)
 
     def sample(self):
         """All documents."""
@@ -726,7 +733,7 @@ class MemoryMappedShards(LocalShards):
     def _arrange(self, i, described, prepare):
         """Sort the documents of shard ``i`` by metadata."""
         start = self.ends[i]
-        order, self.described[i] = arranged(described[start : self.ends[i + 1]], prepare)
+        order, self.described[i] = arranged(described[start : self.ends[i + 1]], prepare, start)
         if np.all(np.diff(order) == 1):
             return
         shard, part = self.shard(i)
@@ -750,11 +757,15 @@ class MemoryMappedShards(LocalShards):
         return room
 
 
-def arranged(described, prepare):
-    """The order that sorts the documents of a shard by metadata, and their `Described`."""
+def arranged(described, prepare, first_doc):
+    """The order that sorts the documents of a shard by metadata, and their `Described`.
+
+    ``first_doc`` is the index of the shard's first document in the corpus.
+    """
     first, group, order = groups_of(described)
     given = described[first]
-    return order, Described(group, given, None if prepare is None else prepare(given))
+    place = (first_doc + order).astype(np.int32)
+    return order, Described(group, given, None if prepare is None else prepare(given), place)
 
 
 # ----------------------------------------------------------------------------------------------------- a pass over them

@@ -137,7 +137,7 @@ class DaskShards:
 
     def _arrange(self, i, data, first_doc, n_docs):
         """Sort the documents of shard ``i`` by metadata, send these to it, and return the number of groups."""
-        order, described = arranged(data.corpus.described[first_doc : first_doc + n_docs], data.prepare)
+        order, described = arranged(data.corpus.described[first_doc : first_doc + n_docs], data.prepare, first_doc)
         with _large_graphs():
             self.shards[i] = self._submit(_arranged, self.shards[i], order, described)
         return described.given.shape[0]

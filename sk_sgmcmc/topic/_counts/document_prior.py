@@ -115,6 +115,7 @@ class DocumentPrior:
     reads_batches = False  # Whether `update_from_batch` needs stored assignments from before and after the draw.
     refines_start = False  # Whether `refine` improves first assignments.
     leaves_topics_empty = False  # Whether many topics may have no tokens.
+    records_documents = False  # Whether chains record the topic counts of each document at kept draws.
 
     def __init__(self, alpha, stored=True, allows_tempering=False):
         self.alpha = np.array(alpha, dtype=np.float64)
@@ -166,6 +167,32 @@ class DocumentPrior:
 
     def set_to(self, draw):
         """Set the learnt parameters to those of a ``draw``, a dict as from `draw`."""
+
+    def draw_proportions(self, draw, documents, counts, seed):
+        """Draw the proportions of documents given the topics of their tokens, in a kept ``draw``.
+
+        Parameters
+        ----------
+        draw : dict of ndarray
+            The learnt parameters, as from `draw`.
+        documents : Shard
+            Metadata of the documents, without words.
+        counts : ndarray of shape (n_docs, n_topics)
+            Topic counts of the documents, with the topics in the order of ``draw``.
+        seed : uint64
+            Seed of the draws.
+
+        Returns
+        -------
+        proportions : ndarray of float32, shape (n_docs, n_topics)
+            Rows sum to 1.
+        """
+        (priors, group), _ = self.in_draw(draw, documents)
+        shapes = priors[group]
+        shapes += counts
+        out = np.empty(shapes.shape, dtype=np.float32)
+        dirichlet.dirichlet_rows(shapes, seed, out)
+        return out
 
     def append(self):
         """Prepare for more documents."""

@@ -178,7 +178,10 @@ class MinibatchChain(TopicChain):
 
     def restart(self, plan):
         super().restart(plan)
-        self.record = TopicRecord(self.assignment_seed) if self.stored and self.flat is None else None
+        self.record = self.doc_record = None
+        if self.stored and self.flat is None:
+            self.record = TopicRecord(self.assignment_seed)
+            self._record_documents()
 
     def _progress(self, hyper=None, **more):
         """As `TopicChain._progress`; ``hyper`` are the step size and further numbers of the sampler, if computed."""
@@ -484,7 +487,7 @@ class MinibatchChain(TopicChain):
         self.start_topics()
         if self.data is not None and self.z is not None and self.stored:
             self.doc_prior.release(self._assigned())
-        self.z = self.swept = self.restart_due = self.data = None
+        self.z = self.swept = self.restart_due = self.data = self.doc_record = None
         self.minibatch.unbind()
         return self
 

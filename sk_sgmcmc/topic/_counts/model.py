@@ -698,6 +698,9 @@ class CountTopicModel(TopicsOfWords):
         check_is_fitted(self)
         refuse_dask(X)
         corpus = self._check_X(X, reset=False, **given).in_memory()
+        return self._draws_of_corpus(corpus, n_draws, random_state, groups=groups)
+
+    def _draws_of_corpus(self, corpus, n_draws, random_state, *, groups=None):
         refuse_too_many_tokens(corpus, 1, "fewer rows at once")
         c, n_kept = self.reference_chain_, self._topic_draws.shape[1]
         chosen = chosen_draws(n_kept, n_draws)

@@ -75,7 +75,7 @@ class MetadataPrior(DocumentPrior):
         As for `Coefficients`.
     """
 
-    reads_every_draw = True
+    reads_every_draw = records_documents = True
     held = None  # `QuadraticSummary` of the documents with stored assignments, made before these are dropped.
     is_released = False  # Whether the summary was made by `release`.
     _cached = None, None  # A shard, and the table of its priors.
