@@ -697,7 +697,7 @@ TOPIC = [
         "tests/topic/test_growth.py",
         ("CollapsedChain.append", "for _ in range(BLOCK_SWEEPS):", "for _ in range(0):"),
         ("CollapsedChain.append", "self.keep_only(in_window(self.kept_docs, documents.n_docs, plan.n_draws))", "pass"),
-        ("CollapsedChain.forget", "self.z, self.data = None, None", "pass"),
+        ("CollapsedChain.forget", "self.z = self.data = self.doc_record = None", "pass"),
         ("CollapsedChain.take_in", "self.keep_only(evenly_spaced(self.n_kept))", "pass"),
     ),
     *of(
@@ -823,6 +823,28 @@ TOPIC = [
             "return prior, shard.group if docs is None",
             "return prior, 0 * shard.group if docs is None",
         ),
+    ),
+    *of(
+        "topic/_counts/doc_counts.py",
+        "tests/topic/test_effects.py -k in_the_order",
+        ("DocumentCounts.__init__", "rows = rows[np.argsort(np.concatenate([place for _, place in parts]))]", "pass"),
+    ),
+    *of(
+        "topic/_counts/doc_counts.py",
+        "tests/topic/test_effects.py -k evenly_spaced",
+        ("DocumentRecord.offer", "self._every *= 2", "self._every *= 3"),
+    ),
+    *of(
+        "topic/_dmr/proportions.py",
+        "tests/topic/test_effects.py -k (bootstrap or drawn_again)",
+        ("Weights.of_draw", "np.array([c * self.n_draws + s])", "np.array([0])"),
+        ("Weights.__init__", "if cluster is not None:", "if False:"),
+    ),
+    *of(
+        "topic/_dmr/regression.py",
+        "tests/topic/test_effects.py -k least_squares",
+        ("RegressionMean.averages", "if is_own:", "if False:"),
+        ("RegressionMean.__init__", "(own[:, None] * theta)", "theta"),
     ),
     *of(
         "topic/_dmr/evidence.py",

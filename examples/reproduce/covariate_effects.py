@@ -3,11 +3,11 @@
     python examples/reproduce/covariate_effects.py --results effects.jsonl     # 100 planted corpora
 
 Each corpus is drawn from a Dirichlet-multinomial regression whose coefficients are drawn from their prior; a document
-has a number and an answer, yes or no. `DMRTopicModel` is fitted by the formula "~ number + answer", and ``effects``
-computes what each covariate does to the prevalence of topics, averaged over the documents: between the quartiles of the
-number, and between yes and no. The truth is the same average under the true coefficients. Printed: the share of 90 %
-intervals that hold it, with its standard error over corpora. Each corpus is appended to ``--results`` as soon as it is
-done, and never fitted again.
+has a number and an answer, yes or no. `DMRTopicModel` is fitted by the formula "~ number + answer", and
+``effects(of="prior")`` computes what each covariate does to the expected prevalence of topics, averaged over the
+documents: between the quartiles of the number, and between yes and no. The truth is the same average under the true
+coefficients. Printed: the share of 90 % intervals that hold it, with its standard error over corpora. Each corpus is
+appended to ``--results`` as soon as it is done, and never fitted again.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def record(seed, n_documents, n_iter):
     order = align_topics(data.components, model.components_)
     found = {"seed": seed, "documents": n_documents, "n_iter": n_iter}
     for column, name in enumerate(metadata):
-        table = model.effects(name, interval=MASS)
+        table = model.effects(name, of="prior", interval=MASS)
         first, second = (float(np.asarray(table[each])[0]) for each in ("reference", "value"))
         truth = true_effect(data, column, (first, second))
         low, high, mean = (np.asarray(table[each])[order] for each in ("low", "high", "difference"))

@@ -35,20 +35,21 @@ model.fit(counts, metadata=metadata, feature_names=words)
 # %%
 # What sets the parties apart
 # ---------------------------
-# The same paragraphs in the year 2010, had all been spoken by Republicans, and had all been spoken by Democrats:
+# Republicans compared with Democrats in the year 2010. Addresses were given, not single paragraphs, so the paragraphs
+# of a year have one weight together:
 
-table = model.effects("party", given={"year": 2010.0})
+table = model.effects("party", given={"year": 2010.0}, groups=metadata["year"])
 difference = np.asarray(table["difference"])
 for k in np.argsort(-np.abs(difference))[:4]:
     low, high = (np.asarray(table[end])[k] for end in ("low", "high"))
     print(f"{difference[k]:+.3f} ({low:+.3f} to {high:+.3f})  {model.topic_names_[k]}")
 
 # %%
-# Each party's line covers the years of its presidents.
+# The curves that the model has fitted, its prior of paragraphs. Each party's line covers the years of its presidents.
 
 import matplotlib.pyplot as plt
 
-PrevalenceDisplay.from_estimator(model, "year", by="party")
+PrevalenceDisplay.from_estimator(model, "year", by="party", of="prior")
 plt.show()
 
 # %%

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..topic import DMRTopicModel
-from ..topic._dmr.effects import Counterfactuals, prevalence_at
+from ..topic._dmr.effects import comparison_of, prevalence_at
 from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, AxesLike, Columns, FigureLike, FloatArray, IntArray
+from ..utils.blocks import CountsLike
 from ._base import FAINT, GREY, INK, Panels, check_interval, indices, shortened, style_panel, topic_title, whiskers
 from ._similarity import names_of_content
 
 _COLOURS = "#1f4e79", "#c0504d", "#4f9d69", "#8064a2", "#c79a2b", "#3aa6b9", "#7f7f7f", "#b65fa3"
 _MOST_TOPICS = 6  # largest number of topics shown by default
+_SHOWN = {
+    "population": "mean share in the population",
+    "documents": "mean share in these documents",
+    "prior": "expected share, before reading words",
+}
 
 
 @keyword_parameters
@@ -43,6 +50,9 @@ class PrevalenceDisplay(Panels):
         Mass of the credible intervals.
     covariate, by : str
         Titles of the horizontal axis and of the legend; ``by`` may be None.
+    of : {"population", "documents", "prior"}
+        What the prevalence is the mean of, as for `DMRTopicModel.effects <sk_sgmcmc.DMRTopicModel.effects>`. The title
+        of the vertical axis says it.
 
     Attributes
     ----------
@@ -74,6 +84,7 @@ class PrevalenceDisplay(Panels):
     interval: float
     covariate: str
     by: str | None = None
+    of: Literal["population", "documents", "prior"] = "prior"
 
     @classmethod
     def from_estimator(
@@ -82,8 +93,11 @@ class PrevalenceDisplay(Panels):
         metadata: str | Columns,
         *,
         by: str | None = None,
+        of: Literal["population", "documents", "prior"] = "population",
         at: Sequence[Any] | None = None,
         given: Mapping[str, Any] | None = None,
+        groups: ArrayLike | None = None,
+        X: CountsLike | None = None,
         average_over: Columns | None = None,
         topics: Sequence[int] | IntArray | None = None,
         interval: float = 0.9,
@@ -99,18 +113,26 @@ class PrevalenceDisplay(Panels):
         estimator : fitted DMRTopicModel
         metadata : str or table
             Name of the covariate on the horizontal axis. At each of its values, prevalence is averaged over documents
-            as in `DMRTopicModel.effects`. Or a DataFrame or dict of metadata: prevalence is then predicted for each
-            row, and the horizontal axis is its first column other than ``by``.
+            as in `DMRTopicModel.effects <sk_sgmcmc.DMRTopicModel.effects>`. Or a DataFrame or dict of metadata:
+            prevalence is then predicted for each row by the documents' prior, as ``predict_prevalence`` does, and the
+            horizontal axis is its first column other than ``by``.
         by : str, default=None
             Covariate with a line for each of its levels. If it is numeric with more than two values, there is a line
             for each quartile.
+        of : {"population", "documents", "prior"}, default="population"
+            Mean to show: of the population from which the documents are a sample, of these documents, or of their
+            prior. Has no effect on rows of metadata, which are predicted by the prior.
         at : list of values, default=None
             Values of the covariate. None: all levels; for a numeric covariate, ``n_points`` over its range, and for
             each group over the range in which it was observed.
         given : dict, default=None
             Fixed values of other covariates.
+        groups : array-like of shape (n_documents,), default=None
+            Labels of clusters of documents that have one weight together in a population.
+        X : as for ``fit``, default=None
+            Documents to use in place of those that were fitted.
         average_over : table, default=None
-            Metadata of the documents over which to average. None: the documents of ``fit``.
+            Metadata of X, or of the documents over which to average. None: the fitted documents.
         topics : sequence of int, default=None
             Indices of the topics to show, in this order. None: all, or if there are more than six, the six that vary
             most.
@@ -138,21 +160,24 @@ class PrevalenceDisplay(Panels):
         check_interval(interval)
         if isinstance(metadata, str):
             covariate = metadata
-            parts = _averaged(estimator, metadata, by, at, given, average_over, interval, n_points)
+            comparison = comparison_of(estimator, of, X, average_over, groups, given, 0)
+            parts = _averaged(*comparison, metadata, by, at, interval, n_points)
         else:
-            for name, value in (("at", at), ("given", given), ("average_over", average_over)):
+            of = "prior"
+            averages = {"at": at, "given": given, "groups": groups, "X": X, "average_over": average_over}
+            for name, value in averages.items():
                 if value is not None:
                     raise ValueError(
                         f"{name} is for averages; rows of metadata are predicted as they are. Leave it out."
                     )
             covariate, *parts = _predicted(estimator, metadata, by, interval)
-        values, groups, mean, low, high = parts
+        values, levels, mean, low, high = parts
         chosen = _chosen_topics(topics, mean)
         names = names_of_content(estimator, chosen)
         names = np.array([name or topic_title(k, "") for k, name in zip(chosen, names, strict=True)], dtype=object)
         display = cls(
-            topics=chosen, names=names, values=values, groups=groups, prevalence=mean[chosen], low=low[chosen],
-            high=high[chosen], interval=interval, covariate=covariate, by=by,
+            topics=chosen, names=names, values=values, groups=levels, prevalence=mean[chosen], low=low[chosen],
+            high=high[chosen], interval=interval, covariate=covariate, by=by, of=of,
         )  # fmt: skip
         return display.plot(ax=ax, figure=figure, n_columns=n_columns)
 
@@ -194,7 +219,7 @@ class PrevalenceDisplay(Panels):
                 panel.set_xlim(-0.5, self.values.size - 0.5)
                 crowded = sum(len(str(value)) for value in self.values) > 24
                 panel.tick_params(axis="x", rotation=30 if crowded else 0)
-            panel.set_ylim(0, 1.06 * max(np.nanmax(self.high[i]), 1e-12))
+            panel.set_ylim(1.06 * min(np.nanmin(self.low[i]), 0.0), 1.06 * max(np.nanmax(self.high[i]), 1e-12))
             panel.set_title(shortened(str(self.names[i]), 40), loc="left", fontsize=10, fontweight="bold", color=INK)
             panel.tick_params(labelsize=8, labelcolor=GREY, color=FAINT)
             panel.locator_params(axis="y", nbins=4)
@@ -208,11 +233,11 @@ class PrevalenceDisplay(Panels):
         if ax is None:
             label = f"{self.covariate}; mean and {self.interval:.0%} credible interval"
             self.figure_.supxlabel(label, fontsize=9, color=GREY)
-            self.figure_.supylabel("expected share", fontsize=9, color=GREY)
+            self.figure_.supylabel(_SHOWN[self.of], fontsize=9, color=GREY)
         else:
             for panel in axes:
                 panel.set_xlabel(self.covariate, fontsize=9, color=GREY)
-                panel.set_ylabel("expected share", fontsize=9, color=GREY)
+                panel.set_ylabel(_SHOWN[self.of], fontsize=9, color=GREY)
         return self
 
 
@@ -231,9 +256,11 @@ def _points(panel, values, ends, colour, label, g, n_groups):
     )  # fmt: skip
 
 
-def _averaged(estimator, covariate, by, at, given, average_over, interval, n_points):
-    """Values, groups, and mean, low and high of averages over documents, each (n_topics, n_groups, n_values)."""
-    average = Counterfactuals.of_model(estimator, average_over, given)
+def _averaged(made, average, covariate, by, at, interval, n_points):
+    """Values, groups, and mean, low and high of averages over documents, each (n_topics, n_groups, n_values).
+
+    ``made`` and ``average`` come from `comparison_of`.
+    """
     taken = [name for name in (covariate, by) if name in average.given]
     if taken or covariate == by:
         raise ValueError(f"{(taken or [by])[0]!r} can be one of the horizontal axis, by and given; choose one.")
@@ -260,7 +287,7 @@ def _averaged(estimator, covariate, by, at, given, average_over, interval, n_poi
                 settings.append({covariate: value} | ({} if by is None else {by: group}))
                 cells.append((g, v))
     out = []
-    for part in prevalence_at(estimator, average, settings, interval):
+    for part in prevalence_at(made(), average, settings, interval):
         table = np.full((len(part), *room), np.nan)
         table[:, [g for g, _ in cells], [v for _, v in cells]] = part
         out.append(table)

@@ -46,7 +46,9 @@ STM = {
     "manyTopics": lambda c: c.chains.chains_agree_,
     "multiSTM": lambda c: (c.chains.chains_agree_, c.chains.topic_stability_),
     "optimizeDocument": lambda c: c.lda.transform(c.X[:1]),
-    "permutationTest": LEFT_OUT,
+    "permutationTest": lambda c: c.dmr.permutation_test(
+        c.X, "party", metadata=c.metadata, n_permutations=19, refit=False
+    ),
     "plot.STM": lambda c: (
         inspection.TopicWordsDisplay.from_estimator(c.lda, topics=[0, 2]),
         inspection.TopicMapDisplay.from_estimator(c.lda),

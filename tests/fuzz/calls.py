@@ -53,6 +53,7 @@ NOT_DRAWN = {
     "forget_documents": "drops documents, as keep_documents=False does, which is drawn",
     "forget_rows": "drops rows, as keep_rows=False does, which is drawn",
     "get_params": "called around each operation",
+    "permutation_test": "makes fits of its own",
     "set_params": "an operation of its own",
     "get_metadata_routing": "scikit-learn's own",
     "set_callbacks": "scikit-learn's own",
@@ -123,7 +124,13 @@ ARGUMENTS = {
     "x": ("step", "seconds", "other"),
     "input_features": (None, {"~": "names", "of": 0}),
 }
-SPECIAL = {("PrevalenceDisplay", "by"): _COLUMNS, ("transform_draws", "n_draws"): (None, 1, 3, 0, 10**9)}
+_MEANS, _CLUSTERS = ("population", "documents", "prior", "other"), (None, [0, 1], "text")
+SPECIAL = {
+    ("PrevalenceDisplay", "by"): _COLUMNS, ("transform_draws", "n_draws"): (None, 1, 3, 0, 10**9),
+    ("PrevalenceDisplay", "groups"): _CLUSTERS, ("effects", "groups"): _CLUSTERS,
+    **dict.fromkeys([(name, "of") for name in ("effects", "PrevalenceDisplay", "topics_over_time")], _MEANS),
+    ("TopicsOverTimeDisplay", "of"): _MEANS,
+}  # fmt: skip
 NEVER = {"X", "y", "self", "ax", "figure", "name", "sample_weight", "exposure", "estimator", "params", "kwargs"}
 
 

@@ -28,7 +28,7 @@ def model():
 
 
 def test_lines_are_averages_over_documents_where_a_group_was_observed(model, plt):
-    display = PrevalenceDisplay.from_estimator(model, "year", by="party", interval=0.8)
+    display = PrevalenceDisplay.from_estimator(model, "year", by="party", of="prior", interval=0.8)
     assert display.prevalence.shape == (3, 2, 50) and display.groups == ["tory", "whig"]
     assert np.isfinite(display.prevalence[:, 1]).all()
     beyond = display.values > YEAR[PARTY == "tory"].max() + np.diff(display.values)[0]
@@ -85,7 +85,7 @@ def test_rows_of_metadata_are_predicted_as_they_are(model, plt):
 def test_panels_go_where_they_are_put(model, plt):
     figure, ax = plt.subplots()
     display = PrevalenceDisplay.from_estimator(model, "year", topics=[2], ax=ax)
-    assert display.ax_ is ax and display.figure_ is figure and ax.get_ylabel() == "expected share"
+    assert display.ax_ is ax and display.figure_ is figure and ax.get_ylabel() == "mean share in the population"
     figure = plt.figure()
     display = PrevalenceDisplay.from_estimator(model, "year", figure=figure, n_columns=2)
     assert display.figure_ is figure and len(figure.axes) == 3

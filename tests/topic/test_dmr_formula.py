@@ -134,9 +134,13 @@ def test_clone_pickle_and_streams(model):
     for half in halves:
         stream.partial_fit(X[half], metadata={name: values[half] for name, values in TABLE.items()})
     assert stream.coef_.shape == (3, 1 + 2 + 4)
+    np.testing.assert_array_equal(
+        stream.effects("party", of="prior")["low"], stream.effects("party", of="prior", metadata=TABLE)["low"]
+    )
+    fresh = DMRTopicModel(3, formula=first, assignments="fresh", random_state=0).partial_fit(X, metadata=TABLE)
     with pytest.raises(ValueError, match="pass metadata="):
-        stream.effects("party")
-    assert len(stream.effects("party", metadata=TABLE)["topic"]) == 6
+        fresh.effects("party", of="prior")
+    assert len(fresh.effects("party", of="prior", metadata=TABLE)["topic"]) == 6
 
 
 def test_a_grid_search_over_formulas():
@@ -331,7 +335,7 @@ def by_hand(model, name, value, metadata=TABLE):
 @pytest.mark.parametrize("which", ["plain", "model"])
 def test_effects_are_differences_of_averages_over_documents(which, request):
     model = request.getfixturevalue(which)
-    table = model.effects("party", interval=0.8)
+    table = model.effects("party", of="prior", interval=0.8)
     assert list(table["value"]) == ["tory", "whig"] * 3 and set(table["reference"]) == {"free"}
     for level in ("tory", "whig"):
         at, reference = by_hand(model, "party", level), by_hand(model, "party", "free")
@@ -343,7 +347,7 @@ def test_effects_are_differences_of_averages_over_documents(which, request):
         np.testing.assert_allclose(table["high"][row], high, atol=1e-12)
         np.testing.assert_allclose(table["positive"][row], (at > reference).mean(axis=0))
     years = [1890.0, 1900.0, 1910.0]
-    table = model.effects("year", at=years, kind="prevalence")
+    table = model.effects("year", at=years, of="prior", kind="prevalence")
     assert table["value"].tolist() == years * 3
     for year in years:
         draws = by_hand(model, "year", year)
@@ -362,12 +366,12 @@ def test_all_pairs_references_and_values_of_other_covariates(model):
     np.testing.assert_allclose(difference.sum(axis=0), 0.0, atol=1e-12)
     one = model.effects("party", at="whig", reference="tory")
     np.testing.assert_allclose(one["difference"], difference[:, 2])
-    at = model.effects("party", at=["whig", "tory"], reference="tory", given={"year": 1900.0})
+    at = model.effects("party", at=["whig", "tory"], of="prior", reference="tory", given={"year": 1900.0})
     found = model.prevalence_difference({"year": [1900.0], "party": ["whig"]}, {"year": [1900.0], "party": ["tory"]})
     for column in ("difference", "low", "high", "positive"):
         np.testing.assert_allclose(at[column], found[column], atol=1e-12)
     some = {"year": YEAR[:10], "party": PARTY[:10]}
-    table = model.effects("year", at=[1890.0, 1910.0], metadata=some)
+    table = model.effects("year", at=[1890.0, 1910.0], of="prior", metadata=some)
     expected = by_hand(model, "year", 1910.0, some) - by_hand(model, "year", 1890.0, some)
     np.testing.assert_allclose(table["difference"], expected.mean(axis=0), atol=1e-12)
 
@@ -419,7 +423,7 @@ def test_effects_refuse_what_they_cannot_answer(model, plain):
 
 def test_effects_of_several_chains_use_those_that_agree():
     model = fitted(formula="~ party", n_chains=2)
-    table = model.effects("party")
+    table = model.effects("party", of="prior")
     coef = model.samples_["coef"]
     draws = np.stack([[by_hand_of(model, each, "whig") - by_hand_of(model, each, "free") for each in c] for c in coef])
     row = table["value"] == "whig"

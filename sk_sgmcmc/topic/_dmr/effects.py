@@ -1,4 +1,4 @@
-"""Effects of covariates on prevalence, averaged over documents whose other covariates stay as observed."""
+"""Effects of covariates on prevalence: differences between averages over documents with a covariate set to values."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -12,9 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...utils import as_table, row_keys
 from ...utils._numbers import interval_tails
+from ...utils._tables import aligned
 from .prevalence import over_draws, prevalence
+from .proportions import RecordedProportions, SampledProportions, Weights, clusters_of
+from .regression import RegressionMean
 
-_ROWS_TIMES_TOPICS = 2_000_000  # Cells of prevalence computed at a time, to limit memory.
+_CELLS_AT_ONCE = 2_000_000  # Cells of prevalence, or of rows of metadata, computed at a time, to limit memory.
 
 
 class ObservedMetadata(NamedTuple):
@@ -40,6 +43,12 @@ class ObservedMetadata(NamedTuple):
         _, first, place = np.unique(row_keys(sparse.csr_array(table)), return_index=True, return_inverse=True)
         weights = np.bincount(place.ravel(), weights)
         return cls(table[first], weights / weights.sum(), place.ravel().astype(np.int32))
+
+    def extended(self, table):
+        """With the rows of further documents."""
+        rows = self.table[self.place]
+        both = sparse.csr_array(sparse.vstack([rows, table])) if sparse.issparse(rows) else np.vstack([rows, table])
+        return ObservedMetadata.of(both)
 
 
 class Counterfactuals:
@@ -131,50 +140,124 @@ class Counterfactuals:
         shares = np.bincount(place, weights[known], values.size)
         return values, shares / max(shares.sum(), 1e-300)
 
-    def average(self, settings, coef, new=None):
-        """Draws of the prevalence averaged over documents, (n_chains, n_kept, n_topics, n_settings).
+    def designs(self, settings, width):
+        """Yield the encoded metadata of the documents under some settings at a time.
 
-        ``settings`` are dicts from covariates to values, ``coef`` are draws of the coefficients, and ``new`` is as for
-        `doc_priors`.
+        Parameters
+        ----------
+        settings : list of dict
+            From covariates to values.
+        width : int
+            Number of cells per row that the caller computes.
+
+        Yields
+        ------
+        rows : ndarray or csr_array of shape (n_settings * n_rows, n_columns)
+            Distinct rows under each of these settings.
+        base : ObservedMetadata
+            Shares of the rows, and the row in which each row of ``observed`` has been merged.
         """
         table = self.observed.table
         for name in (*settings[0], *self.given):
             table = self._with(table, name, self.given.get(name, settings[0].get(name)))
-        observed = ObservedMetadata.of(table, self.observed.weights)
-        n_rows = observed.weights.size
-        at_once = max(1, _ROWS_TIMES_TOPICS // (n_rows * coef.shape[2]))
-        parts = []
+        base = ObservedMetadata.of(table, self.observed.weights)
+        at_once = max(1, _CELLS_AT_ONCE // (base.weights.size * width))
         for start in range(0, len(settings), at_once):
             tables = []
             for setting in settings[start : start + at_once]:
-                table = observed.table
+                table = base.table
                 for name, value in setting.items():
                     table = self._with(table, name, value)
                 tables.append(table)
             stacked = sparse.csr_array(sparse.vstack(tables)) if sparse.issparse(table) else np.vstack(tables)
-            rows = self.encoder.encoded_table(stacked)
-
-            def answer(each, rows=rows):
-                shares = prevalence(rows, each, new)
-                shares = shares.reshape(-1, n_rows, shares.shape[1])
-                return np.einsum("r,nrk->kn", observed.weights, shares)
-
-            parts.append(over_draws(coef, answer))
-        return np.concatenate(parts, axis=-1)
+            yield self.encoder.encoded_table(stacked), base
 
     def _with(self, table, name, value):
         return self.encoder.with_value(table, self.place(name), self.value_of(name, value))
 
 
-def prevalence_at(model, average, settings, interval):
-    """Mean prevalence of a fitted model under each setting, and ends of its intervals, each (n_topics, n_settings)."""
-    draws = average.average(settings, model._coef_draws, model._merged_into)
-    ends, _ = model._agreement.summary(draws, interval_tails(interval))
-    return draws[model.reference_chain_].mean(axis=0), *ends
+class PriorMean:
+    """Mean prevalence under the documents' prior, before any of their words is read.
+
+    Parameters
+    ----------
+    agreement : Agreement
+    coef : ndarray of shape (n_chains, n_kept, n_topics, n_metadata + 1)
+        Draws of the coefficients.
+    new : ndarray of shape (n_topics,), default=None
+        As for `doc_priors`.
+    """
+
+    def __init__(self, agreement, coef, new=None):
+        self.agreement, self.coef, self.new = agreement, coef, new
+
+    def averages(self, settings, counterfactuals):
+        """Draws of the mean prevalence over documents under each setting, (n_chains, n_kept, n_topics, n_settings)."""
+        parts = []
+        for rows, base in counterfactuals.designs(settings, self.coef.shape[2]):
+
+            def answer(each, rows=rows, base=base):
+                shares = prevalence(rows, each, self.new)
+                shares = shares.reshape(-1, base.weights.size, shares.shape[1])
+                return np.einsum("r,nrk->kn", base.weights, shares)
+
+            parts.append(over_draws(self.coef, answer))
+        return np.concatenate(parts, axis=-1)
 
 
-def effects_of(model, average, covariate, at, *, kind, reference, pairwise, interval):
-    """The table of `DMRTopicModel.effects`, given the `Counterfactuals`."""
+def comparison_of(model, of, X, metadata, groups, given, random_state):
+    """What `DMRTopicModel.effects` averages, and the `Counterfactuals` over which.
+
+    Arguments are those of `DMRTopicModel.effects`. Nothing is drawn yet except by the returned function, which makes
+    the first of the two, a `PriorMean` or a `RegressionMean`.
+    """
+    if of not in ("population", "documents", "prior"):
+        raise ValueError(f'`of` must be "population", "documents" or "prior"; got {of!r}.')
+    if groups is not None and of != "population":
+        raise ValueError(f'`groups` reweights clusters of documents, which only of="population" does; got of={of!r}.')
+    if of == "prior":
+        if X is not None:
+            raise ValueError('`X` has no use with of="prior", which reads no words. Leave it out, and pass metadata=.')
+        average = Counterfactuals.of_model(model, metadata, given)
+        return lambda: PriorMean(model._agreement, model._coef_draws, model._merged_into), average
+    if X is None:
+        average = Counterfactuals.of_model(model, metadata, given)
+        recorded = model._recorded_counts()
+        if recorded is None or model._observed is None:
+            raise ValueError(_not_recorded(model, of))
+        draws = RecordedProportions(
+            recorded, model._encoder, model._observed, model._agreement, model.components_.shape[1], random_state,
+            model._merged_into,
+        )  # fmt: skip
+    else:
+        metadata, groups = aligned(X, metadata=metadata, groups=groups)
+        Counterfactuals.of_model(model, metadata, given)
+        corpus, observed = model._described_documents(X, metadata)
+        average = Counterfactuals(model._encoder, observed, given)
+        draws = SampledProportions(model, corpus, observed, random_state)
+    weights = Weights(draws, of == "population", clusters_of(groups, draws.observed.place.size))
+    return lambda: RegressionMean(model._encoder, draws, weights), average
+
+
+def _not_recorded(model, of):
+    """The message that the topics of the fitted documents are not known."""
+    return (
+        f"of={of!r} needs the topics of the documents at the kept draws, which this {type(model).__name__} does not "
+        "have: they are recorded by a fit with stored assignments on the simplex, within 512 MiB, unless "
+        "keep_documents=False, and forget_documents drops them. Pass the documents as X=, with their metadata=, or "
+        'pass of="prior", the mean of their prior.'
+    )
+
+
+def prevalence_at(quantity, average, settings, interval):
+    """Mean prevalence under each setting, and the ends of its intervals, each (n_topics, n_settings)."""
+    draws = quantity.averages(settings, average)
+    ends, _ = quantity.agreement.summary(draws, interval_tails(interval))
+    return draws[quantity.agreement.reference].mean(axis=0), *ends
+
+
+def effects_of(model, made, average, covariate, at, *, kind, reference, pairwise, interval):
+    """The table of `DMRTopicModel.effects`, given the results of `comparison_of`."""
     tails = interval_tails(interval)
     if kind not in ("difference", "prevalence"):
         raise ValueError(f'kind={kind!r} must be "difference" or "prevalence".')
@@ -189,10 +272,11 @@ def effects_of(model, average, covariate, at, *, kind, reference, pairwise, inte
         pairs, values = pairs_of(values, reference, pairwise, lambda value: average.value_of(covariate, value))
         if not pairs:
             raise ValueError(f"at={at!r}: a difference needs two values of {covariate!r}, or a reference.")
-    draws = average.average([{covariate: value} for value in values], model._coef_draws, model._merged_into)
+    quantity = made()
+    draws = quantity.averages([{covariate: value} for value in values], average)
     if pairs is None:
-        return prevalence_table(draws, values, model._agreement, tails, model.topic_names_)
-    return effect_table(draws, pairs, values, model._agreement, tails, model.topic_names_)
+        return prevalence_table(draws, values, quantity.agreement, tails, model.topic_names_)
+    return effect_table(draws, pairs, values, quantity.agreement, tails, model.topic_names_)
 
 
 def pairs_of(values, reference, pairwise, index_of):
@@ -225,7 +309,7 @@ def effect_table(draws, pairs, values, agreement, tails, names):
             "difference": differences[agreement.reference].mean(axis=0).ravel(),
             "low": low.ravel(),
             "high": high.ravel(),
-            "positive": positive.ravel(),
+            "positive": np.where(np.isnan(low), np.nan, positive).ravel(),
         }
     )
 

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any, Literal, Self, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing, fits_anew
@@ -20,12 +21,12 @@ from ...utils._numbers import interval_tails
 from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
 from ...utils._tables import aligned
-from ...utils._typing import AnyArray, Columns, FloatArray, Table
+from ...utils._typing import AnyArray, Columns, FloatArray, Seed, Table
 from ...utils._warnings import warn_user
 from ...utils.blocks import CountsLike
 from ...utils.corpus import warn_of_other_values
 from .._lda import BayesianLDA
-from .._results.topics import new_topics
+from .._results.topics import new_topics, refuse_merged
 from .blocks import blocks_with_metadata, joined_metadata
 from .document_prior import (
     COEF_SAMPLER,
@@ -36,10 +37,11 @@ from .document_prior import (
     refuse_other_coef_sampler,
 )
 from .documents import refuse_table, taken_apart
-from .effects import Counterfactuals, ObservedMetadata, effects_of
+from .effects import ObservedMetadata, comparison_of, effects_of
 from .formula import FormulaEncoder, parsed
 from .intercepts import check_intercepts, mean_intercepts
 from .metadata import MetadataEncoder
+from .permutations import permutation_table
 from .prevalence import (
     are_clipped,
     check_clipped,
@@ -50,6 +52,7 @@ from .prevalence import (
     predicted_prevalence,
     prior_draws,
 )  # fmt: skip
+from .proportions import RecordedCounts
 
 
 @keyword_parameters
@@ -188,6 +191,7 @@ class DMRTopicModel(BayesianLDA):
     __metadata_request__score = {"metadata": True}
 
     _takes_blocks = True
+    _unused_by_predictions = (*BayesianLDA._unused_by_predictions, "_counts_before_merger")
     _documents = None  # Checksum of the documents of `fit`, if they have metadata.
     _check_definitions = (*BayesianLDA._check_definitions, CLIPPED_PREDICTOR, INTERCEPTS_NOT_CONVERGED)
 
@@ -313,8 +317,17 @@ class DMRTopicModel(BayesianLDA):
         refuse_table(y)
         for block, own in blocks_with_metadata(X, metadata) if self._is_in_blocks(X) else [(X, metadata)]:
             self._partial_fit(block, feature_names, metadata=own, may_lack=False)
-        self._observed = None  # It would contain only the metadata of the first block.
+        self.__dict__.pop("_last_table", None)
+        self._documents = None  # The documents are no longer those of one call.
+        if self._kept is None:
+            self._observed = None  # It would contain only the metadata of some blocks.
         return self
+
+    def _append(self, corpus, is_known, word_prior):
+        if not is_known and self._observed is not None:
+            table = self._last_table
+            self._observed = None if table is None else self._observed.extended(table)
+        return super()._append(corpus, is_known, word_prior)
 
     @all_or_nothing
     def resume(self, X: CountsLike, y: Any = None, *, metadata: Columns | None = None) -> Self:
@@ -330,7 +343,9 @@ class DMRTopicModel(BayesianLDA):
             Fitted.
         """
         refuse_table(y)
-        return self._resume(X, metadata=metadata, may_lack=False)
+        self._resume(X, metadata=metadata, may_lack=False)
+        self.__dict__.pop("_last_table", None)
+        return self
 
     def _validate_params(self):
         super()._validate_params()
@@ -362,27 +377,19 @@ class DMRTopicModel(BayesianLDA):
         if self._optimises and not stored:
             refuse_optimised("here they are drawn minibatch by minibatch")
         scales = self.metadata_prior_scale, self.intercept_prior_scale
-        return MetadataPrior(
+        prior = MetadataPrior(
             alpha, stored, coef_sampler=None if self.coef_sampler is None else self._checked_coef_sampler(),
             n_metadata=self._encoder.n_metadata, scales=scales,
             smooth=self._encoder.smooth_precisions(scales) if self.spline_prior == "smooth" else (),
         )  # fmt: skip
+        prior.records_documents = self.keep_documents is not False and bool(self._encoder.levels)
+        return prior
 
     # -- documents -----------------------------------------------------------------------------------------------
 
     def _check_X(self, X, *, reset, metadata=None, may_lack=True):
         """The checked corpus with encoded metadata, which it ``may_lack`` if nothing is learnt from the documents."""
-        (metadata,) = aligned(X, metadata=metadata)
-        in_X = self.metadata_columns is not None and metadata is None if reset else self._metadata_in_X is not None
-        if in_X:
-            counts, metadata, places = taken_apart(self, X, metadata, reset=reset)
-            corpus = Corpus.from_counts(counts, whom=type(self).__name__)
-            if reset:
-                warn_of_other_values(corpus, type(self).__name__)
-        else:
-            corpus, places = super()._check_X(X, reset=reset), None
-        if hasattr(corpus, "blocks"):
-            metadata = joined_metadata(metadata, corpus.blocks)
+        corpus, metadata, places = self._counts_and_metadata(X, metadata, reset=reset)
         if reset and metadata is None and self.formula is None:
             warn_user(
                 f"No metadata were given, so this {type(self).__name__} is plain latent Dirichlet allocation with a "
@@ -401,7 +408,35 @@ class DMRTopicModel(BayesianLDA):
         if reset:
             self._observed = None if metadata is None else ObservedMetadata.of(self._encoder.table(metadata))
             self._documents = None if metadata is None else corpus.checksum
+        elif not may_lack:
+            self._last_table = None if metadata is None else self._encoder.table(metadata)
         return corpus.with_described(described)
+
+    def _counts_and_metadata(self, X, metadata, *, reset):
+        """The checked corpus, the table of metadata or None, and the indices of the columns of metadata in X."""
+        (metadata,) = aligned(X, metadata=metadata)
+        in_X = self.metadata_columns is not None and metadata is None if reset else self._metadata_in_X is not None
+        if in_X:
+            counts, metadata, places = taken_apart(self, X, metadata, reset=reset)
+            corpus = Corpus.from_counts(counts, whom=type(self).__name__)
+            if reset:
+                warn_of_other_values(corpus, type(self).__name__)
+        else:
+            corpus, places = super()._check_X(X, reset=reset), None
+        if hasattr(corpus, "blocks"):
+            metadata = joined_metadata(metadata, corpus.blocks)
+        return corpus, metadata, places
+
+    def _described_documents(self, X, metadata):
+        """Checked documents for `effects`, with encoded metadata, and their `ObservedMetadata`."""
+        corpus, metadata, _ = self._counts_and_metadata(X, metadata, reset=False)
+        if metadata is not None:
+            described = self._encoder.encode(metadata, corpus.n_docs, self.handle_unknown)
+            return corpus.with_described(described), ObservedMetadata.of(self._encoder.table(metadata))
+        if self._observed is None or corpus.checksum != self._documents:
+            raise ValueError("`metadata` must be passed with documents other than those of fit; got None.")
+        described = self._encoder.encoded_table(self._observed.table)[self._observed.place]
+        return corpus.with_described(described), self._observed
 
     def _known_metadata(self, corpus, may_lack):
         """Encoded metadata of documents for which none were passed: those of `fit` if the documents are the same."""
@@ -607,17 +642,22 @@ class DMRTopicModel(BayesianLDA):
         covariate: str,
         at: Any = None,
         *,
+        of: Literal["population", "documents", "prior"] = "population",
         kind: Literal["difference", "prevalence"] = "difference",
         reference: Any = None,
         pairwise: bool = False,
         given: Mapping[str, Any] | None = None,
+        groups: ArrayLike | None = None,
+        X: CountsLike | None = None,
         metadata: Columns | None = None,
         interval: float = 0.9,
+        random_state: Seed = 0,
     ) -> Table:
         r"""Effect of a covariate on the prevalence of topics, averaged over documents.
 
         In the metadata of all documents the covariate is set to one value and then to another, with everything else as
-        it was observed, and the mean of the expected topic proportions is compared.
+        it was observed, and the mean topic proportions are compared. By default, they come from a regression of the
+        documents' proportions on their metadata in each draw (see Notes).
 
         Parameters
         ----------
@@ -626,6 +666,16 @@ class DMRTopicModel(BayesianLDA):
         at : value or list of values, default=None
             Values to compare. None selects all levels, or the first and third quartiles of numbers, or both numbers if
             there are only two.
+        of : {"population", "documents", "prior"}, default="population"
+            Mean proportions to compare.
+
+            - "population": of the population from which the documents are a sample. The documents get random weights in
+              each draw (a Bayesian bootstrap), so intervals include the variation between documents.
+            - "documents": of these documents themselves, all with equal weights. Intervals contain only the uncertainty
+              about their topics, and are narrow.
+            - "prior": of the documents' prior, before any of their words is read. This needs no documents, but relies
+              on the form of the prior: where topics differ in how unevenly they are spread over documents, its mean
+              differs from that of the documents.
         kind : {"difference", "prevalence"}, default="difference"
             Contrasts between values, or the prevalence at each.
         reference : value, default=None
@@ -634,10 +684,20 @@ class DMRTopicModel(BayesianLDA):
             Compare all pairs of values, the later with the earlier.
         given : dict, default=None
             Values at which to hold other covariates, such as ``{"party": "Whig"}``.
+        groups : array-like of shape (n_documents,), default=None
+            Labels of clusters of documents, for ``of="population"``: the documents of a cluster get one weight
+            together. Pass it if documents were not sampled one by one, for example paragraphs of the same speech. None:
+            each document has a weight of its own.
+        X : as for `fit`, default=None
+            Documents to use in place of those that were fitted, with their ``metadata``, or without if they are those
+            of `fit`. Their proportions are drawn given the topics of the reference chain.
         metadata : as for `fit`, default=None
-            Metadata of the documents over which to average. None: the documents of `fit`.
+            Metadata of X. Without X, metadata of the documents over which to average; the regression is still on the
+            fitted documents. None: the fitted documents.
         interval : float, default=0.9
             Mass of the central credible interval.
+        random_state : None, int, RandomState, Generator or SeedSequence, default=0
+            Seed of proportions and weights. ``n_jobs`` does not affect them.
 
         Returns
         -------
@@ -646,7 +706,29 @@ class DMRTopicModel(BayesianLDA):
             value), ``difference`` (posterior mean of the prevalence at the value less that at the reference, in the
             reference chain), ``low``, ``high``, and ``positive``, the probability that the difference is above 0, over
             all chains that agree on the topic. With ``kind="prevalence"`` one row per topic and value: ``topic``,
-            ``name``, ``value``, ``prevalence``, ``low``, ``high``.
+            ``name``, ``value``, ``prevalence``, ``low``, ``high``. Numbers are NaN where the documents do not determine
+            the regression, such as at a level that none of them has.
+
+        Raises
+        ------
+        ValueError
+            For invalid arguments, and if the topics of the fitted documents are not known and no X is passed.
+
+        Notes
+        -----
+        In each kept draw, the proportions :math:`\theta_d` of all documents are drawn given words and metadata, and
+        weights w from a Dirichlet distribution with all parameters 1. The coefficients
+        :math:`B = \arg\min_B \sum_d w_d \lVert \theta_d - B^\top x_d \rVert^2` then give the mean proportions
+        :math:`\sum_d w_d B^\top x_d(v)`, where :math:`x_d(v)` has the covariate set to v. The columns of x are those of
+        the model: the terms of ``formula``, or the columns of metadata. With a single categorical covariate, the
+        difference is that between the weighted means of two groups of documents. A regression line is not bounded by 0
+        and 1.
+
+        The counts of topics in each document are recorded with the kept draws of a fit that stores assignments, also
+        for `CountBlocks` and in updates by `partial_fit`. Beyond 512 MiB fewer draws are recorded. After an update, the
+        draws are those made with all documents. If these are fewer than 20, earlier draws contribute with the documents
+        that they have. `forget_documents` drops the counts, and ``keep_documents=False`` does not record them. Pass X
+        then, and also after streams by minibatches and for ``topic_prior="normal"``.
 
         Examples
         --------
@@ -659,13 +741,87 @@ class DMRTopicModel(BayesianLDA):
         >>> table["value"][0], table["reference"][0], bool(table["low"][0] > 0.5)
         ('red', 'green', True)
         """
-        average = Counterfactuals.of_model(self, metadata, given)
+        made, average = comparison_of(self, of, X, metadata, groups, given, random_state)
         comparison = {"kind": kind, "reference": reference, "pairwise": pairwise, "interval": interval}
-        return effects_of(self, average, covariate, at, **comparison)
+        return effects_of(self, made, average, covariate, at, **comparison)
+
+    def permutation_test(
+        self,
+        X: CountsLike,
+        covariate: str,
+        at: Any = None,
+        *,
+        metadata: Columns,
+        reference: Any = None,
+        groups: ArrayLike | None = None,
+        n_permutations: int = 20,
+        refit: bool = True,
+        interval: float = 0.9,
+        random_state: Seed = 0,
+    ) -> Table:
+        """Compare effects with those that the model finds after the values of the covariate were permuted.
+
+        Permuted values have no relation to the words. Of the 90% intervals of their effects, 10% should exclude 0.
+
+        Parameters
+        ----------
+        X : as for `fit`
+            The documents of `fit`.
+        covariate, at, reference, groups
+            As for `effects`. With ``groups``, a covariate that is constant within clusters is permuted between
+            clusters, and any other within them.
+        metadata : as for `fit`
+            The metadata of `fit`, as one table.
+        n_permutations : int, default=20
+            Number of permutations.
+        refit : bool, default=True
+            Whether to fit the model to each permutation, which takes as long as so many fits. Since metadata are part
+            of the prior, this alone repeats all of the analysis. False regresses proportions given the words alone,
+            under the mean prior of the documents, in a fraction of a second; topics stay those of this fit, and
+            intervals of effects are not checked.
+        interval : float, default=0.9
+            Mass of all intervals.
+        random_state : None, int, RandomState, Generator or SeedSequence, default=0
+            Seed of permutations and fits.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per topic and contrast: ``topic``, ``name``, ``value``, ``reference``, ``difference`` (as from
+            `effects`; with ``refit=False`` from the regression described above), ``permuted_low`` and
+            ``permuted_high`` (central interval of the permuted differences), ``p_value`` (share of differences, this
+            one among them, that are at least as large in absolute value), and with fits ``excluded``, the share of
+            permutations in which the interval of `effects` excludes 0. Topics of other fits are matched to those of
+            this one.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import DMRTopicModel
+        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> metadata = {"party": np.array(["green", "green", "red", "red"] * 10)}
+        >>> model = DMRTopicModel(2, n_iter=500, intercept_prior_scale=1, random_state=0).fit(X, metadata=metadata)
+        >>> table = model.permutation_test(X, "party", metadata=metadata, n_permutations=99, refit=False)
+        >>> float(table["p_value"][0])
+        0.01
+        """
+        refuse_merged(self)
+        check_is_fitted(self)
+        return permutation_table(
+            self, X, (covariate, at, reference), metadata, groups=groups, n_permutations=n_permutations, refit=refit,
+            interval=interval, random_state=random_state,
+        )  # fmt: skip
+
+    def _recorded_counts(self):
+        """The `RecordedCounts` of the fitted documents, or None if they are not known."""
+        if self._merged_into is not None:
+            return self._counts_before_merger
+        return RecordedCounts.of_chains(self._chains, self._topic_draws.orders)
 
     # -- merged topics ---------------------------------------------------------------------------------------------
 
     _merged_into = None  # Index of the new topic of each topic with coefficients, after a merger.
+    _counts_before_merger = None
 
     @property
     def _coef_draws(self):
@@ -696,7 +852,7 @@ class DMRTopicModel(BayesianLDA):
         """
         merged = super().merge_topics(groups)
         new = new_topics(groups, self._n_features_out)
-        merged._unmerged_coef = self._coef_draws
+        merged._unmerged_coef, merged._counts_before_merger = self._coef_draws, self._recorded_counts()
         merged._merged_into = new if self._merged_into is None else new[self._merged_into]
         merged.__dict__.pop("coef_", None)
         return merged

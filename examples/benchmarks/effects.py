@@ -1,0 +1,170 @@
+"""Do the intervals of `DMRTopicModel.effects` cover the difference between two populations, whatever made the corpus?
+
+    python examples/benchmarks/effects.py                                    # three truths, 40 and 200 words, 8 corpora
+    python examples/benchmarks/effects.py --truths hurdle --words 200 --corpora 4
+    python examples/benchmarks/effects.py --results effects.jsonl            # continue from, and append to, this file
+    python examples/benchmarks/effects.py --smoke                            # seconds: two small corpora of each truth
+
+Each corpus has 300 documents in two groups and 5 topics. The documents' proportions come from one of three truths:
+
+``dmr``       a Dirichlet-multinomial regression, the model itself
+``logistic``  a correlated logistic normal, the prior of structural topic models
+``hurdle``    a Dirichlet, but two topics occur in few documents, and fill these
+
+The truth is the difference between the expected proportions of the groups. Each line is one truth and length, with the
+coverage of 90% intervals over topics and corpora, its standard error between corpora, and in brackets the root mean
+square error of the means:
+
+``population``  the default of ``effects``: draws of the documents' proportions, reweighted in each draw
+``sampled``     the same with ``X=``: proportions drawn by Gibbs sweeps given each draw of the topics
+``documents``   draws of the documents' proportions with equal weights
+``prior``       the mean of the documents' prior
+``bootstrap``   the true proportions of the documents, reweighted: the best that can be expected
+"""
+
+import argparse
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from sk_sgmcmc import DMRTopicModel
+from sk_sgmcmc.metrics import align_topics
+
+MASS = 0.9
+N_TOPICS, N_VOCABULARY, WORD_PRIOR = 5, 200, 0.1
+RARE = 2  # Topics of the hurdle that occur in few documents.
+
+
+def dmr(rng):
+    """A function that draws proportions of documents with given x."""
+    base = np.log(1.0 / N_TOPICS) + 0.3 * rng.standard_normal(N_TOPICS)
+    alpha = np.exp(base + np.outer([0.0, 1.0], 0.5 * rng.standard_normal(N_TOPICS)))
+    return lambda x: np.stack([rng.dirichlet(alpha[each]) for each in x])
+
+
+def logistic(rng):
+    """As `dmr`, from a logistic normal with correlated topics."""
+    mean = 0.5 * rng.standard_normal((2, N_TOPICS))
+    factor = rng.standard_normal((N_TOPICS, N_TOPICS)) / np.sqrt(N_TOPICS)
+    root = np.linalg.cholesky(factor @ factor.T + 0.5 * np.eye(N_TOPICS))
+
+    def drawn(x):
+        eta = mean[0] + np.outer(x, mean[1]) + 1.2 * rng.standard_normal((x.size, N_TOPICS)) @ root.T
+        theta = np.exp(eta - eta.max(axis=1, keepdims=True))
+        return theta / theta.sum(axis=1, keepdims=True)
+
+    return drawn
+
+
+def hurdle(rng):
+    """As `dmr`, but the first `RARE` topics occur in few documents, of which they are most."""
+    others = N_TOPICS - RARE
+    base = np.log(2.0 / others) + 0.3 * rng.standard_normal(others)
+    alpha = np.exp(base + np.outer([0.0, 1.0], 0.4 * rng.standard_normal(others)))
+    share = np.clip(np.array([[0.06, 0.12]] * RARE).T * np.exp(0.5 * rng.standard_normal((2, RARE))), 0.02, 0.3)
+
+    def drawn(x):
+        theta = np.zeros((x.size, N_TOPICS))
+        for d, each in enumerate(x):
+            theta[d, RARE:] = rng.dirichlet(alpha[each])
+            for k in np.flatnonzero(rng.random(RARE) < share[each]):
+                theta[d] *= 1.0 - (part := rng.beta(8.0, 2.0))
+                theta[d, k] += part
+        return theta
+
+    return drawn
+
+
+TRUTHS = {"dmr": dmr, "logistic": logistic, "hurdle": hurdle}
+COLUMNS = ("population", "sampled", "documents", "prior", "bootstrap")
+
+
+def plant(truth, n_words, seed, n_docs):
+    """Counts, the group of each document, topics, the documents' proportions, and the true difference."""
+    rng = np.random.default_rng([seed, n_words, sorted(TRUTHS).index(truth)])
+    topics = rng.dirichlet(np.full(N_VOCABULARY, WORD_PRIOR), size=N_TOPICS)
+    drawn, x = TRUTHS[truth](rng), np.arange(n_docs) % 2
+    theta = drawn(x)
+    words = theta @ topics
+    counts = np.stack([rng.multinomial(n_words, p / p.sum()) for p in words])
+    every = np.repeat([0, 1], 50_000)
+    many = drawn(every)
+    return sparse.csr_array(counts), x, topics, theta, many[every == 1].mean(axis=0) - many[every == 0].mean(axis=0)
+
+
+def bootstrap(theta, x, rng, n_draws=2000):
+    """Mean, low and high of the difference between the groups, with Dirichlet(1, ..., 1) weights of the documents."""
+    ends = []
+    for each in (1, 0):
+        rows = theta[x == each]
+        ends.append(rng.dirichlet(np.ones(len(rows)), size=n_draws) @ rows)
+    draws = ends[0] - ends[1]
+    tail = (1.0 - MASS) / 2.0
+    return draws.mean(axis=0), *np.quantile(draws, [tail, 1.0 - tail], axis=0)
+
+
+def compared(truth, n_words, seed, n_docs, n_iter):
+    """For each column, whether the intervals cover the truth, and the errors of the means, (n_columns, 2, n_topics)."""
+    counts, x, topics, theta, difference = plant(truth, n_words, seed, n_docs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = DMRTopicModel(N_TOPICS, n_iter=n_iter, random_state=seed)
+        model.fit(counts, metadata={"x": x.astype(float)})
+    order, found = align_topics(topics, model.components_), []
+    for name in COLUMNS:
+        if name == "bootstrap":
+            mean, low, high = bootstrap(theta, x, np.random.default_rng(seed))
+        else:
+            given = {"X": counts} if name == "sampled" else {"of": name}
+            table = model.effects("x", at=[0.0, 1.0], interval=MASS, **given)
+            mean, low, high = (np.asarray(table[each])[order] for each in ("difference", "low", "high"))
+        found.append([(low <= difference) & (difference <= high), mean - difference])
+    return np.array(found, dtype=float)
+
+
+def line_of(found):
+    """The line of the table for the results of some corpora, (n_corpora, n_columns, 2, n_topics)."""
+    inside, errors = found[:, :, 0].mean(axis=2), np.sqrt((found[:, :, 1] ** 2).mean(axis=(0, 2)))
+    spread = inside.std(axis=0, ddof=1) / np.sqrt(len(inside)) if len(inside) > 1 else np.full(len(COLUMNS), np.nan)
+    return "  ".join(f"{m:.2f} ±{s:.2f} ({e:.3f})" for m, s, e in zip(inside.mean(axis=0), spread, errors, strict=True))
+
+
+def main():
+    """Print a line for each truth and length."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--truths", nargs="+", choices=TRUTHS, default=list(TRUTHS))
+    parser.add_argument("--words", nargs="+", type=int, default=[40, 200], help="words of a document")
+    parser.add_argument("--corpora", type=int, default=8)
+    parser.add_argument("--documents", type=int, default=300)
+    parser.add_argument("--n-iter", type=int, default=2000)
+    parser.add_argument("--results", type=Path, help="file of JSON lines, one for each corpus that is done")
+    parser.add_argument("--smoke", action="store_true", help="two small corpora of each truth")
+    options = parser.parse_args()
+    if options.smoke:
+        options.words, options.corpora, options.documents, options.n_iter = [10], 2, 40, 40
+    records = {}
+    if options.results is not None and options.results.exists():
+        lines = map(json.loads, options.results.read_text(encoding="utf-8").splitlines())
+        records = {tuple(key): found for key, found in lines}
+    cells = [(truth, n_words) for n_words in options.words for truth in options.truths]
+    for seed in range(options.corpora):  # Outermost, so that an interrupted run has about as many corpora in each cell.
+        for cell in cells:
+            key = (*cell, seed, options.documents, options.n_iter)
+            if key not in records:
+                records[key] = compared(*key).tolist()
+                if options.results is not None:
+                    with options.results.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps([key, records[key]]) + "\n")
+    print(f"{'':17}" + "  ".join(f"{name:<18}" for name in COLUMNS))
+    of_cell = [[found for key, found in records.items() if key[:2] == cell] for cell in cells]
+    for (truth, n_words), found in zip(cells, of_cell, strict=True):
+        print(f"{truth:<9}{n_words:>4}{len(found):>3} {line_of(np.array(found))}")
+    print(f"{'all':<17}{line_of(np.concatenate([each for each in of_cell if each]))}")
+
+
+if __name__ == "__main__":
+    main()
