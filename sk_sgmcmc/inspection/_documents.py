@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,6 +50,9 @@ class TopicsOverTimeDisplay(Panels):
         Mean proportions in the documents of each time, and the ends of their credible intervals.
     interval : float
         Mass of the credible intervals.
+    of : {"documents", "population"}
+        What the share is the mean over, as for `BayesianLDA.topics_over_time <sk_sgmcmc.BayesianLDA.topics_over_time>`.
+        The title of the horizontal axis says it.
 
     Attributes
     ----------
@@ -76,6 +79,7 @@ class TopicsOverTimeDisplay(Panels):
     low: FloatArray
     high: FloatArray
     interval: float
+    of: Literal["documents", "population"] = "documents"
 
     @classmethod
     def from_estimator(
@@ -87,6 +91,7 @@ class TopicsOverTimeDisplay(Panels):
         topics: Sequence[int] | IntArray | None = None,
         interval: float = 0.9,
         n_bins: int | None = None,
+        of: Literal["documents", "population"] = "documents",
         n_words: int = 2,
         ax: AxesLike | None = None,
         figure: FigureLike | None = None,
@@ -108,6 +113,8 @@ class TopicsOverTimeDisplay(Panels):
             Mass of the credible intervals.
         n_bins : int or None, default=None
             Number of periods of equal length into which to group the times. None: each distinct time separately.
+        of : {"documents", "population"}, default="documents"
+            Whether means are over these documents, or over the population from which they are a sample.
         n_words : int, default=2
             Number of top words in a title. Names that you set as ``topic_names_`` replace them.
         ax : sequence of matplotlib Axes, default=None
@@ -125,7 +132,7 @@ class TopicsOverTimeDisplay(Panels):
         """
         chosen = check_topics(estimator, topics, "TopicsOverTimeDisplay")
         check_interval(interval)
-        table = estimator.topics_over_time(X, times, interval, n_bins=n_bins, **params)
+        table = estimator.topics_over_time(X, times, interval, n_bins=n_bins, of=of, **params)
         n_topics = len(estimator.components_)
         columns = {name: np.asarray(table[name]).reshape(-1, n_topics) for name in ("share", "low", "high")}
         documents = np.asarray(table["n_documents"]).reshape(-1, n_topics)[:, 0]
@@ -136,6 +143,7 @@ class TopicsOverTimeDisplay(Panels):
             topics=chosen,
             labels=topic_labels(estimator, chosen, n_words),
             interval=interval,
+            of=of,
             **{name: value[:, chosen].T for name, value in columns.items()},
         ).plot(ax=ax, figure=figure, n_columns=n_columns)
 
@@ -186,9 +194,8 @@ class TopicsOverTimeDisplay(Panels):
             panel.tick_params(labelsize=8, labelcolor=GREY, color=FAINT)
             style_panel(panel, spines=("left", "bottom"))
         if ax is None:
-            self.figure_.supxlabel(
-                f"share of the documents: mean and {self.interval:.0%} credible interval", fontsize=9, color=GREY
-            )
+            whose = {"documents": "share of the documents", "population": "share in the population"}[self.of]
+            self.figure_.supxlabel(f"{whose}: mean and {self.interval:.0%} credible interval", fontsize=9, color=GREY)
         return self
 
     def _named(self):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from inspect import signature
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -351,10 +351,14 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         interval: float = 0.9,
         *,
         n_bins: int | None = None,
+        of: Literal["documents", "population"] = "documents",
         random_state: Seed = 0,
         **params: Any,
     ) -> Table:
         """How prevalent topics are at different times.
+
+        The default is the mean of the proportions of these documents, whose intervals contain only the uncertainty
+        about their topics.
 
         Parameters
         ----------
@@ -368,6 +372,10 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
             Mass of the central credible interval of the mean over the documents of a time.
         n_bins : int or None, default=None
             Number of periods of equal length, named by their start, that replace the distinct times.
+        of : {"documents", "population"}, default="documents"
+            Whether means are over these documents, or over the population from which the documents of each time are a
+            sample. For a population, documents get random weights in each draw (a Bayesian bootstrap), so intervals
+            include the variation between documents.
         random_state, **params
             As for `transform_draws`.
 
@@ -389,11 +397,15 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         ([2000, 2000, 2001, 2001], [0.0, 1.0, 1.0, 0.0])
         """
         interval_tails(interval)
+        if of not in ("documents", "population"):
+            raise ValueError(f'`of` must be "documents" or "population"; got {of!r}.')
         *_, times = aligned(X, **params, times=times)
-        filled = self._filled(X, **params)[1]
+        counts, filled = self._filled(X, **params)
         different, index = documents.checked_times(times, filled.size, n_bins)
-        draws = self._draws_to_average(X, index, random_state, params)
-        return documents.time_table(draws, different, index, filled, interval, self.topic_names_)
+        draws, weights = self._draws_to_average(X, index, random_state, params), None
+        if of == "population":
+            weights = documents.random_weights(counts, index, len(draws), random_state)
+        return documents.time_table(draws, different, index, filled, interval, self.topic_names_, weights)
 
     # -- several chains --------------------------------------------------------------------------------------------
 

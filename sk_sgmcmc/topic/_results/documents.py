@@ -12,7 +12,7 @@ from ...metrics import coherence, exclusivity
 from ...metrics.completion import over_documents, prior_of_draw, used_words, word_major
 from ...utils import as_table, row_keys
 from ...utils._numbers import check_count, interval_ends, interval_tails
-from ...utils._seeds import keys_of_copies, mix64, salt64
+from ...utils._seeds import counter_uniforms, keys_of_copies, mix64, salt64
 from ...utils._tables import declared_levels
 from ...utils._warnings import warn_user
 from .topics import largest
@@ -298,19 +298,31 @@ def checked_times(times, n_docs, n_bins):
     return different, index
 
 
-def time_table(draws, times, index, filled, interval, topic_names):
-    """Table of the mean proportions of documents, with a row for each time and topic."""
+def random_weights(X, index, n_draws, random_state):
+    """Weights of documents in each draw, (n_draws, n_docs), proportional to Dirichlet(1, ..., 1).
+
+    They depend on the content of a document and its group ``index``, not on its place.
+    """
+    keys = mix64(keys_of_copies(row_keys(X), index) ^ mix64(salt64(random_state)))
+    return -np.log1p(-counter_uniforms(keys, np.arange(n_draws)[:, None]))
+
+
+def time_table(draws, times, index, filled, interval, topic_names, weights=None):
+    """Table of the mean proportions of documents, with a row for each time and topic.
+
+    ``weights`` are those of the documents in each draw, (n_draws, n_docs). None: all are equal.
+    """
     n_docs = np.bincount(index[filled], minlength=times.size)
     held = np.flatnonzero(n_docs)
     if not held.size:
         raise ValueError("X holds no tokens, so topics have no shares; pass documents with words.")
-    by_time = np.stack(
-        [
-            np.stack([np.bincount(index[filled], column, times.size)[held] for column in one[filled].T], axis=1)
-            / n_docs[held, None]
-            for one in draws
-        ]
-    )
+    weights = np.ones((len(draws), filled.size)) if weights is None else weights
+
+    def means(theta, weight):
+        sums = [np.bincount(index[filled], weight * column, times.size)[held] for column in theta.T]
+        return np.stack(sums, axis=1) / np.bincount(index[filled], weight, times.size)[held, None]
+
+    by_time = np.stack([means(one[filled], weight[filled]) for one, weight in zip(draws, weights, strict=True)])
     mean, low, high = (part.ravel() for part in spread(by_time, interval_tails(interval)))
     n_topics = by_time.shape[2]
     return as_table(
