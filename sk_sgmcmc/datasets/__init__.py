@@ -10,7 +10,7 @@
 `make_gamma_process`      documents whose topics have the weights of a gamma process
 `CountBlocks`             your own counts in blocks, more than fit in memory
 `load_docstrings`         docstrings of NumPy, SciPy, scikit-learn, numba, joblib
-`load_sotu`               every third paragraph of the State of the Union addresses, with year, president and party
+`load_sotu`               every third paragraph of the State of the Union addresses, with text, year and party
 `fetch_corpus`            any of the sets below, by name
 20newsgroups              posts to 20 Usenet groups (`fetch_20newsgroups_counts` downloads them)
 wikipedia                 long articles of English Wikipedia, 2015

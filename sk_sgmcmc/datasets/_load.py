@@ -301,17 +301,23 @@ def _write(path, cached):
 
 _OF_ADDRESSES = ("year", "president", "party", "type")
 _SAMPLE = (
-    "Every third paragraph, and the words that occur in at least ten of these: a sample that comes with the package "
-    "(fetch_sotu_paragraphs reads all paragraphs)."
+    "Every third paragraph with its text, and the words that occur in at least ten of these: a sample that comes with "
+    "the package (fetch_sotu_paragraphs reads the counts of all paragraphs). As works of the government of the United "
+    "States, the addresses are in the public domain: the texts may be used and redistributed without restriction."
 )
 
 
-def load_sotu() -> Bunch:
-    """Word counts of every third paragraph of the State of the Union addresses, 1790 to 2020.
+def load_sotu(*, return_text: bool = False) -> Bunch:
+    """Every third paragraph of the State of the Union addresses, 1790 to 2020: word counts, metadata and text.
 
     There are 6,829 paragraphs of 240 addresses by 42 presidents, with 4,214 distinct words. The addresses are in the
-    public domain, as works of the government of the United States. The counts are part of the package;
-    `fetch_sotu_paragraphs` reads all paragraphs from a folder.
+    public domain, as works of the government of the United States. Counts and texts are part of the package;
+    `fetch_sotu_paragraphs` reads the counts of all paragraphs from a folder.
+
+    Parameters
+    ----------
+    return_text : bool, default=False
+        Whether to return the texts too.
 
     Returns
     -------
@@ -320,16 +326,22 @@ def load_sotu() -> Bunch:
         ``feature_names`` : ndarray of str, the words.
         ``metadata`` : table (DataFrame if pandas is installed, else Bunch) with the columns ``address`` (0 to 239),
         ``paragraph`` (its number in the address), ``year``, ``president``, ``party`` and ``type`` ("speech" or
-        "written"). ``DESCR`` : str.
+        "written"). ``text`` : list of str, if ``return_text``. ``DESCR`` : str.
+
+    Notes
+    -----
+    `make_count_vectorizer` with ``ascii_only=True`` and ``vocabulary=feature_names`` counts the words of the texts.
 
     Examples
     --------
     >>> from sk_sgmcmc.datasets import load_sotu
-    >>> addresses = load_sotu()
+    >>> addresses = load_sotu(return_text=True)
     >>> addresses.counts.shape
     (6829, 4214)
     >>> list(addresses.metadata)
     ['address', 'paragraph', 'year', 'president', 'party', 'type']
+    >>> addresses.text[0][:57]
+    'I embrace with great satisfaction the opportunity which n'
     """
     file = resources.files(__package__) / "sotu.npz"
     with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
@@ -342,10 +354,14 @@ def load_sotu() -> Bunch:
         counts = sparse.csr_matrix(
             (arrays["counts"].astype(np.int64), np.divmod(places, words.size)), shape=(address.size, words.size)
         )
-    return Bunch(
+    data = Bunch(
         data=counts,
         counts=counts,
         feature_names=words,
         metadata=as_table(columns),
         DESCR=f"{CORPORA['sotu_paragraphs'].description}\n{_SAMPLE}",
     )
+    if return_text:
+        packed = (resources.files(__package__) / "sotu_texts.txt.gz").read_bytes()
+        data.text = gzip.decompress(packed).decode().split("\n")
+    return data

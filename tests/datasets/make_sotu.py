@@ -1,8 +1,11 @@
-"""Writes the sample of addresses that comes with the package, from the whole set.
+"""Write the sample of addresses that comes with the package, from the whole set.
 
 python -m tests.datasets.make_sotu    # with the set in the folder that SK_SGMCMC_DATA names
 """
 
+import gzip
+import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +15,7 @@ from sk_sgmcmc.datasets import fetch_sotu_paragraphs
 
 STEP, MIN_DF = 3, 10
 FILE = Path(sk_sgmcmc.__file__).parent / "datasets" / "sotu.npz"
+TEXTS = FILE.with_name("sotu_texts.txt.gz")
 
 
 def sample():
@@ -23,8 +27,24 @@ def sample():
     return counts[:, frequent], whole.feature_names[frequent], metadata
 
 
+def sample_texts():
+    """Texts of every third paragraph."""
+    path = Path(os.environ["SK_SGMCMC_DATA"]) / "sotu_paragraphs" / "texts.jsonl.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        texts = {record["row"]: record["text"] for record in map(json.loads, file)}
+    return [texts[row] for row in range(0, len(texts), STEP)]
+
+
+def write_texts():
+    """Write the texts, one a line."""
+    texts = sample_texts()
+    assert not any("\n" in text for text in texts)
+    TEXTS.write_bytes(gzip.compress("\n".join(texts).encode(), mtime=0))  # equal texts, equal file
+
+
 def main():
-    """Write the file."""
+    """Write both files."""
+    write_texts()
     counts, words, metadata = sample()
     counts = counts.tocoo()
     order = np.lexsort((counts.col, counts.row))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sk_sgmcmc.datasets import load_sotu
-from tests.datasets.make_sotu import FILE, sample
+from sk_sgmcmc.datasets import load_sotu, make_count_vectorizer
+from tests.datasets.make_sotu import FILE, TEXTS, sample, sample_texts
 
 
 def test_the_sample_holds_words_and_metadata_of_paragraphs():
@@ -20,8 +20,25 @@ def test_the_sample_holds_words_and_metadata_of_paragraphs():
     assert "public domain" in data.DESCR
 
 
-def test_the_file_is_small():
+def test_texts_have_the_counted_words():
+    data = load_sotu(return_text=True)
+    assert len(data.text) == data.counts.shape[0]
+    vectorizer = make_count_vectorizer(max_df=1.0, vocabulary=data.feature_names, ascii_only=True)
+    assert (vectorizer.fit_transform(data.text) != data.counts).nnz == 0
+
+
+def test_texts_are_returned_on_request_only():
+    assert "text" not in load_sotu()
+
+
+def test_the_files_are_small():
     assert FILE.stat().st_size < 400_000
+    assert TEXTS.stat().st_size < 1_400_000
+
+
+@pytest.mark.real_data
+def test_the_texts_are_those_of_every_third_paragraph(data_folder):
+    assert load_sotu(return_text=True).text == sample_texts()
 
 
 @pytest.mark.real_data
