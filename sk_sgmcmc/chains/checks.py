@@ -13,6 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from ..utils._warnings import warn_user
 from .convergence import FAST, FEW_DRAWS, MOVE, NARROW, R_HAT, VERY_WIDE, WIDE
 
+SEE_GUIDE = 'See "Has it converged?" in the user guide.'  # the page doc/user_guide/converged.rst
+
 
 @dataclass(frozen=True)
 class Check:
@@ -89,13 +91,13 @@ class CheckDefinition:
 
 
 def warn_if_fired(checks, note=""):
-    """Issue one `ConvergenceWarning` with a line for each check that fired, and ``note`` as the last line.
+    """Issue one `ConvergenceWarning` with a line for each check that fired, for ``note``, and for the guide.
 
     Without a check that fired, there is no warning.
     """
     messages = [check.message for check in checks if check.fired]
     if messages:
-        warn_user("\n".join([*messages, note] if note else messages), ConvergenceWarning)
+        warn_user("\n".join([*messages, *([note] if note else []), SEE_GUIDE]), ConvergenceWarning)
 
 
 def any_fired(checks):
