@@ -433,8 +433,15 @@ def test_kernels_never_raise(path):
 # ------------------------------------------------------------------------------------------- README, version, CI
 
 
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks_of_readme(language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.M | re.S)
+
+
 def shell_blocks():
-    return re.findall(r"^```bash\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.M | re.S)
+    return blocks_of_readme("bash")
 
 
 def test_readme_has_exactly_two_commands():
@@ -464,12 +471,46 @@ def test_mutations_name_functions_that_exist():
     assert not faults, "mend tests/mutations.py: " + "\n".join(["", *sorted(faults)])
 
 
-def test_the_example_in_the_readme_runs():
-    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.M | re.S)
-    assert len(blocks) == 1
+def test_the_example_in_the_readme_prints_what_it_shows(capsys):
+    (code,), (shown,) = blocks_of_readme("python"), blocks_of_readme("text")
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        exec(compile(blocks[0], "README.md", "exec"), {})
+        exec(compile(code, "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+    number = r"\d\.\d\d"
+    assert re.sub(number, "", printed) == re.sub(number, "", shown)
+    # Draws differ between processors.
+    pairs = zip(*(map(float, re.findall(number, text)) for text in (printed, shown)), strict=True)
+    assert all(abs(a - b) < 0.025 for a, b in pairs)
+
+
+def test_the_front_page_shows_the_example_of_the_readme():
+    page = (ROOT / "doc" / "index.rst").read_text(encoding="utf-8")
+    code = "".join(f"{line}\n" for line in re.findall(r"^>>> (.*)$", page, flags=re.M))
+    (of_readme,), (shown,) = blocks_of_readme("python"), blocks_of_readme("text")
+    assert code == of_readme.replace("\n\n", "\n")
+    assert shown in page
+
+
+def test_readme_is_short_and_its_links_lead_to_files_of_the_project():
+    assert len(README.split()) <= 500
+    links = re.findall(r"\]\((.*?)\)", README)
+    assert len(links) > 5
+    for link in links:
+        page = re.sub(r"^https://sk-sgmcmc\.github\.io/sk_sgmcmc/(.*)\.html$", r"doc/\1.rst", link)
+        page = re.sub(r"^https://(?:raw\.githubuser|github\.)[^/]*/sk-sgmcmc/sk_sgmcmc/(?:blob/)?main/", "", page)
+        page = re.sub(r"^doc/auto_examples/(.*)\.rst$", r"examples/\1.py", page)
+        page = page.replace("examples/index.py", "examples/GALLERY_HEADER.rst")  # sphinx-gallery writes these pages
+        assert (ROOT / page).is_file(), link
+
+
+@over([*sorted((ROOT / "doc").rglob("*.rst")), ROOT / "README.md"])
+def test_no_page_installs_from_pypi(path):
+    """There is no release yet."""
+    if not {"auto_examples", "generated"} & set(path.parts) and re.search(
+        r"pip install [\"']?sk-sgmcmc", path.read_text(encoding="utf-8")
+    ):
+        yield 'say `pip install .`, or `pip install ".[extra]"`'
 
 
 COMMAND = re.compile(r"(examples/(?:\w+/)+\w+\.py)([^`#|\n]*)")
