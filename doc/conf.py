@@ -152,7 +152,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": ["auto_examples"],
     "subsection_order": ExplicitOrder([f"../examples/{folder}" for folder in FOLDERS]),
     "within_subsection_order": _PageOrder,
-    "thumbnail_size": (800, 560),  # sharp on the front page, too
+    "thumbnail_size": (800, 560),
     "filename_pattern": r"[/\\]plot_",
     "ignore_pattern": r"[/\\](benchmarks|reproduce|side_by_side)[/\\]|[/\\]_",
     "reset_modules": ("matplotlib", _refuse_warnings),
