@@ -160,8 +160,8 @@ class PrevalenceDisplay(Panels):
         check_interval(interval)
         if isinstance(metadata, str):
             covariate = metadata
-            comparison = comparison_of(estimator, of, X, average_over, groups, given, 0)
-            parts = _averaged(*comparison, metadata, by, at, interval, n_points)
+            made, average = comparison_of(estimator, of, X, average_over, groups, given, 0)
+            parts = _averaged(made, average, metadata, by, at, interval, n_points)
         else:
             of = "prior"
             averages = {"at": at, "given": given, "groups": groups, "X": X, "average_over": average_over}

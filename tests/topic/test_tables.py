@@ -469,6 +469,22 @@ def test_shares_over_time(model, kind):
     np.testing.assert_allclose(rows["high"], np.quantile(draws, 0.95, axis=0, method="weibull"))
 
 
+def test_shares_of_a_population_vary_as_much_as_the_documents(model):
+    times = np.arange(120) % 3
+    own, table = (model.topics_over_time(DATA.counts, times, of=of) for of in ("documents", "population"))
+    theta = model.transform(DATA.counts)
+    sd = np.concatenate([theta[times == time].std(axis=0) / np.sqrt(41.0) for time in range(3)])
+    width = np.asarray(table["high"] - table["low"]) / (2 * 1.645)
+    assert np.all(width > np.asarray(own["high"] - own["low"]) / (2 * 1.645))
+    assert 0.7 < np.median(width / sd) < 1.6
+    assert np.all(np.abs(np.asarray(table["share"] - own["share"])) < 3 * width)
+    order = np.random.default_rng(1).permutation(120)
+    again = model.topics_over_time(DATA.counts[order], times[order], of="population")
+    np.testing.assert_allclose(again[["share", "low", "high"]], table[["share", "low", "high"]], rtol=1e-9)
+    with pytest.raises(ValueError, match=r'`of` must be "documents" or "population"; got \'prior\''):
+        model.topics_over_time(DATA.counts, times, of="prior")
+
+
 def test_times_in_bins_and_times_that_are_none(model):
     X = DATA.counts
     table = model.topics_over_time(X, np.linspace(0.0, 10.0, 120), n_bins=4)
