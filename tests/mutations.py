@@ -838,7 +838,7 @@ TOPIC = [
         "topic/_dmr/proportions.py",
         "tests/topic/test_effects.py -k (bootstrap or drawn_again)",
         ("Weights.of_draw", "np.array([c * self.n_draws + s])", "np.array([0])"),
-        ("Weights.__init__", "if cluster is not None:", "if False:"),
+        ("Weights.of_draw", "(weights if self.cluster is None else weights[self.cluster])", "weights"),
     ),
     *of(
         "topic/_dmr/regression.py",

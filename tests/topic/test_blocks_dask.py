@@ -159,8 +159,10 @@ def test_regression_on_metadata(client, counts):
     np.testing.assert_array_equal(of_years.predict_prevalence(rows), of_years.predict_prevalence(years))
     with pytest.raises(ValueError, match="metadata of block 0 has 7 rows, but block 0 holds 100 documents"):
         DMRTopicModel(**PARAMS).fit(X.rechunk({0: (100, 140)}), metadata=rows)
+    by_party = model.effects("party")["low"]  # From counts of documents that the workers have sent.
     client.close()
-    assert same(DMRTopicModel(**PARAMS).fit(blocks, metadata=columns()), model)
+    here = DMRTopicModel(**PARAMS).fit(blocks, metadata=columns())
+    assert same(here, model) and np.array_equal(here.effects("party")["low"], by_party)
     assert same(DMRTopicModel(**PARAMS).fit(CountBlocks([counts]), metadata=years), of_years)
 
 

@@ -21,6 +21,7 @@ from sk_sgmcmc.topic._dmr.permutations import KnownProportions, permuted
 from sk_sgmcmc.topic._dmr.proportions import RecordedCounts, RecordedProportions, Weights
 from sk_sgmcmc.topic._dmr.regression import RegressionMean
 from tests.cases import THRESHOLD, z_scores
+from tests.common.compare import PressCtrlC, interrupted
 from tests.conftest import importorskip
 from tests.naive import lda as naive
 from tests.tiny_lda import BETA, COUNTS, batch_means, tokens_of
@@ -288,6 +289,18 @@ def test_after_an_update_draws_are_those_of_all_documents():
     rest = slice(62, 120)
     model.partial_fit(X[rest], metadata={name: values[rest] for name, values in TABLE.items()})
     assert {each.n_docs for each in model._recorded_counts().counts[0]} == {120}
+
+
+def test_an_interrupted_update_knows_its_documents():
+    halves = [slice(0, 60), slice(60, 120)]
+    parts = [{name: values[half] for name, values in TABLE.items()} for half in halves]
+    model = DMRTopicModel(**SMALL).fit(X[halves[0]], metadata=parts[0]).set_params(callbacks=PressCtrlC(45))
+    with interrupted():
+        model.partial_fit(X[halves[1]], metadata=parts[1])
+    assert model._observed.place.size == 120
+    assert np.isfinite(np.asarray(model.effects("party", groups=np.arange(120) // 2)["low"], dtype=float)).all()
+    with pytest.raises(ValueError, match="`metadata` must be passed"):
+        model.transform(X[halves[0]])
 
 
 def test_without_counts_effects_name_the_alternatives(model):

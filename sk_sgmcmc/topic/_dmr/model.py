@@ -318,14 +318,15 @@ class DMRTopicModel(BayesianLDA):
         for block, own in blocks_with_metadata(X, metadata) if self._is_in_blocks(X) else [(X, metadata)]:
             self._partial_fit(block, feature_names, metadata=own, may_lack=False)
         self.__dict__.pop("_last_table", None)
-        self._documents = None  # The documents are no longer those of one call.
+        self._documents = None
         if self._kept is None:
             self._observed = None  # It would contain only the metadata of some blocks.
         return self
 
     def _append(self, corpus, is_known, word_prior):
+        table = self.__dict__.pop("_last_table")
+        self._documents = None  # The documents are no longer those of one call.
         if not is_known and self._observed is not None:
-            table = self._last_table
             self._observed = None if table is None else self._observed.extended(table)
         return super()._append(corpus, is_known, word_prior)
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from ...metrics import align_topics, doc_topic_proportions
 from ...utils import as_table
@@ -169,7 +168,7 @@ class _Refits:
     def effects(self, metadata, seed):
         """Effects after a fit to permuted metadata, and whether their intervals exclude 0."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # The fitted model has warned.
+            warnings.simplefilter("ignore", UserWarning)  # The fitted model has warned.
             other = clone(self.model).set_params(random_state=seed).fit(self.X, metadata=metadata)
         order = align_topics(self.model.components_, other.components_)
         difference, low, high = (each[order] for each in self._table(other))
