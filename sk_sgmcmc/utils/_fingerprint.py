@@ -19,8 +19,8 @@ def fingerprint(*parts):
 
 
 def digest(*arrays):
-    """A cryptographic digest (16 bytes) of the contents of contiguous arrays, which no other data share by chance."""
+    """A cryptographic digest (16 bytes) of the contents of arrays, which no other data share by chance."""
     found = blake2b(digest_size=16)
     for array in arrays:
-        found.update(array)
+        found.update(np.ascontiguousarray(array))
     return found.digest()
