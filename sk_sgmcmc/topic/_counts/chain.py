@@ -324,7 +324,7 @@ class CollapsedChain(TopicChain):
         documents, n_words = data.documents, data.n_words
         if n_words > self.n_words:
             self.word_prior = self.word_prior.extended(word_prior, n_words)
-        self.plan = plan
+        self.plan, self.doc_record = plan, None  # It would lack the documents of the block.
         if self.n_kept == 0:  # The fit ended in burn-in.
             self.record.add(self.step, self.collapsed.counts, self.z, lambda: self.topic_groups)
             self.keep(self.doc_prior.draw())
