@@ -229,8 +229,8 @@ def document_completion(
     total, scores = np.zeros(hidden.words.size), []
     for s, draw in enumerate(topics):
         phi = word_major(draw, observed.n_words, used)
-        alpha = prior_of_draw(doc_topic_prior, s, len(topics), observed.n_docs, phi.shape[1])
-        p = _draw_probabilities(observed, hidden, phi, alpha, n_updates, n_jobs)
+        prior = prior_of_draw(doc_topic_prior, s, len(topics), observed.n_docs, phi.shape[1])
+        p = _draw_probabilities(observed, hidden, phi, prior, n_updates, n_jobs)
         if average == "window":
             last = [*last[-(window - 1) :], p] if window > 1 else [p]
             total, n_averaged = np.sum(last, axis=0), len(last)
@@ -365,8 +365,8 @@ def doc_topic_proportions(
     total = 0.0
     for s, draw in enumerate(topics):
         phi = word_major(draw, corpus.n_words, used)
-        alpha = prior_of_draw(doc_topic_prior, s, len(topics), corpus.n_docs, phi.shape[1])
-        total = total + _proportions(corpus, phi, alpha, n_updates, n_jobs)
+        prior = prior_of_draw(doc_topic_prior, s, len(topics), corpus.n_docs, phi.shape[1])
+        total = total + _proportions(corpus, phi, prior, n_updates, n_jobs)
     return total / total.sum(axis=1, keepdims=True)
 
 
@@ -429,10 +429,36 @@ def words_of(topics, used):
     return out
 
 
-def prior_of_draw(prior, s, n_draws, n_docs, n_topics):
-    """The Dirichlet parameters of draw s, C-contiguous, of shape (1, n_topics) or (n_docs, n_topics)."""
-    prior = np.asarray(prior(s) if callable(prior) else prior, dtype=np.float64)
-    alpha = prior
+class DirichletPrior:
+    """Dirichlet distributions of the proportions of documents.
+
+    Fitted models with another prior pass an object with the same methods in place of the parameters.
+
+    Parameters
+    ----------
+    alpha : ndarray of shape (1, n_topics) or (n_docs, n_topics)
+        C-contiguous; one row for all documents, or one for each.
+    """
+
+    def __init__(self, alpha):
+        self.alpha = alpha
+
+    @property
+    def mean_sum(self):
+        """Sum of the parameters, averaged over the rows."""
+        return self.alpha.sum(axis=1).mean()
+
+    def proportions(self, indptr, words, counts, phi, n_updates, start, stop, theta):
+        """Write the proportions of documents start:stop given topics ``phi`` into ``theta``; see the kernel."""
+        kernels.proportions(indptr, words, counts, phi, self.alpha, n_updates, start, stop, theta)
+
+
+def prior_of_draw(prior, s, n_draws, n_docs, n_topics, make=DirichletPrior):
+    """The prior of the documents in draw s: ``make`` of its Dirichlet parameters, or the object that a model passes."""
+    prior = prior(s) if callable(prior) else prior
+    if hasattr(prior, "proportions"):
+        return prior
+    prior = alpha = np.asarray(prior, dtype=np.float64)
     if alpha.ndim == 3:
         if alpha.shape[0] != n_draws:
             raise ValueError(
@@ -449,7 +475,7 @@ def prior_of_draw(prior, s, n_draws, n_docs, n_topics):
         )
     if not (np.all(alpha > 0) and np.all(np.isfinite(alpha))):
         raise ValueError(f"doc_topic_prior must be positive and finite, but its smallest entry is {alpha.min():g}.")
-    return np.ascontiguousarray(np.broadcast_to(alpha, (alpha.shape[0], n_topics)))
+    return make(np.ascontiguousarray(np.broadcast_to(alpha, (alpha.shape[0], n_topics))))
 
 
 def over_documents(call, corpus, cost_per_pair, n_jobs):
@@ -468,22 +494,22 @@ def over_documents(call, corpus, cost_per_pair, n_jobs):
         Parallel(n_jobs=n_threads, require="sharedmem")(delayed(call)(start, stop) for start, stop in ranges)
 
 
-def _proportions(corpus, phi, alpha, n_updates, n_jobs):
+def _proportions(corpus, phi, prior, n_updates, n_jobs):
     """Proportions under one draw, ndarray of shape (n_docs, n_components)."""
     if n_updates < 1:
         raise ValueError(f"n_updates must be at least 1, got {n_updates}.")
     theta = np.empty((corpus.n_docs, phi.shape[1]))
 
     def call(start, stop):
-        kernels.proportions(corpus.indptr, corpus.words, corpus.counts, phi, alpha, int(n_updates), start, stop, theta)
+        prior.proportions(corpus.indptr, corpus.words, corpus.counts, phi, int(n_updates), start, stop, theta)
 
     over_documents(call, corpus, phi.shape[1] * n_updates, n_jobs)
     return theta
 
 
-def _draw_probabilities(observed, hidden, phi, alpha, n_updates, n_jobs):
+def _draw_probabilities(observed, hidden, phi, prior, n_updates, n_jobs):
     """Probability of each distinct hidden (document, word) pair under one draw, ndarray of shape (n_pairs,)."""
-    theta = _proportions(observed, phi, alpha, n_updates, n_jobs)
+    theta = _proportions(observed, phi, prior, n_updates, n_jobs)
     p = np.empty(hidden.words.size)
 
     def call(start, stop):

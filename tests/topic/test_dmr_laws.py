@@ -119,7 +119,7 @@ def drawn_moments(sampler, n_steps, *, residual_of=None, coordinates="joint", se
     coefficients.choose_coordinates(coefficients.curvature(rows, prior, parts, jointly=coordinates == "joint"))
     if coordinates == "diagonal":
         sums = parts[0].sum(axis=0), rows.pull(parts[0]), rows.squares(parts[0])
-        coefficients.whitener = DiagonalWhitener(*sums, coefficients.precision)
+        coefficients.whitener = DiagonalWhitener(*sums, coefficients.prior.diagonal)
     rng = np.random.default_rng(seed)
 
     def usual(prior):

@@ -135,7 +135,7 @@ def coupled(sampler, **params):
 
 def test_gradient_and_mode_are_those_of_the_coupled_prior():
     made, precision = coupled(SGHMC())
-    np.testing.assert_array_equal(made.prior_precision(), precision)
+    np.testing.assert_array_equal(made.prior.matrix(), precision)
     rng = np.random.default_rng(0)
     rows = DenseRows(rng.normal(size=(4, 3)), np.zeros(3), np.ones(3), True)
     known, value = counts_of_rows(TOPIC_COUNTS, np.arange(4)), rng.normal(size=(2, 4))
@@ -174,7 +174,7 @@ def moments_under_the_prior(seed, break_it=False, coordinates="joint", n_steps=1
     nothing = tuple(np.zeros(shape) for shape in ((1, 2), 1, (1, 2), (1, 2)))
     made.choose_coordinates(made.curvature(rows, made.doc_priors(rows), nothing, jointly=coordinates == "joint"))
     if break_it:
-        made._coupled = []  # mistake: only the diagonal of the precision
+        made.prior.coupled = []  # mistake: only the diagonal of the precision
     rng, values = np.random.default_rng(seed), np.empty((n_steps, 4))
     for t in range(-200, n_steps):
         made.move(np.zeros_like, rng)
@@ -205,10 +205,10 @@ def test_chains_use_the_prior(params):
     ((columns, block),) = made.smooth_precisions((0.8, 1.0))
     precision = np.diag(np.append(np.full(5, 0.8**-2.0), 1.0))
     precision[np.ix_(columns, columns)] = block
-    np.testing.assert_allclose(model._chains[0].doc_prior.coefficients.prior_precision(), precision)
+    np.testing.assert_allclose(model._chains[0].doc_prior.coefficients.prior.matrix(), precision)
     rough = DMRTopicModel(2, spline_prior="independent", **shared).fit(data.counts, metadata=TABLE)
     np.testing.assert_allclose(
-        rough._chains[0].doc_prior.coefficients.prior_precision(), np.diag(np.append(np.full(5, 0.8**-2.0), 1.0))
+        rough._chains[0].doc_prior.coefficients.prior.matrix(), np.diag(np.append(np.full(5, 0.8**-2.0), 1.0))
     )
 
 

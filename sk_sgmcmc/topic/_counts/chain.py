@@ -17,7 +17,7 @@ from .document_prior import Progress
 from .growth import drawn_given_counts, evenly_spaced, grown, runs_of, taken_in
 from .record import CountRecord, TopicRecord
 from .start import StartStep, first_assignments
-from .sweeps import GivenTopicsStep, ShardCounts, first_temperature, sweeps_of, temperature
+from .sweeps import GivenTopicsStep, ShardCounts, first_temperature, temperature
 
 MOST_SOFT = 125  # Up to this number of topics, a streaming pass is a better start for sweeps than random assignments.
 _TOPICS_AT_ONCE = 16  # Topics that a thread draws at a time.
@@ -251,7 +251,7 @@ class CollapsedChain(TopicChain):
         self.word_prior.begin(corpus.start.total if corpus.shards.is_in_memory else corpus.n_tokens)
         if corpus.shards.is_in_memory:
             self.z = z
-            self.collapsed = sweeps_of(corpus.documents, z, self.word_prior.table(), self.doc_prior.leaves_topics_empty)
+            self.collapsed = self.doc_prior.sweeps(corpus.documents, z, self.word_prior.table())
         else:
             self.record = CountRecord(self.assignment_seed)
             topics = None if topics is None else topics.without_documents()
@@ -297,9 +297,9 @@ class CollapsedChain(TopicChain):
         last = self.record.last
         self.record.extend(data.n_words, None if last is None else grown(last, is_new, lengths, found))
         super().bind(data)
-        self.collapsed = sweeps_of(documents, self.z, self.word_prior.table(), self.doc_prior.leaves_topics_empty)
+        self.collapsed = self.doc_prior.sweeps(documents, self.z, self.word_prior.table())
         self.doc_prior.append()
-        priors = self.doc_prior.table(documents)
+        priors = self.doc_prior.sweep_priors(documents)
         for _ in range(BLOCK_SWEEPS):
             for start, stop in runs_of(is_new):
                 self.collapsed.sweep(documents, start, stop, *priors, self.rng)
@@ -332,7 +332,8 @@ class CollapsedChain(TopicChain):
         table = self.word_prior.table()
         for s in range(self.n_kept):
             priors, alpha = self.doc_prior.in_draw({name: value[s] for name, value in self.kept.items()}, documents)
-            self.record.counts[s] = taken_in(self.record.counts[s], documents, table, priors, alpha, self.rng)
+            make = self.doc_prior.block_sweeps
+            self.record.counts[s] = taken_in(self.record.counts[s], documents, table, priors, alpha, make, self.rng)
         self.record.extend(n_words, None)
         return self.forget().bind(data)
 
@@ -389,7 +390,7 @@ class CollapsedChain(TopicChain):
                 self.progress = f"shard {self.round.next_shard} of {shards.n_shards}, {rate:.3g} million tokens/s"
             return self.round.next_shard == shards.n_shards
         documents, collapsed = self.data.documents, self.collapsed
-        prior, group = self.doc_prior.table(documents)
+        prior, group = self.doc_prior.sweep_priors(documents)
         if self.next_doc == 0 and collapsed.temperature == 1.0 and collapsed.n_parts(documents) > 1:
             collapsed.sweep_parts(documents, prior, group, self.rng, self._threads())
             return True

@@ -7,6 +7,7 @@ import numpy as np
 
 from ...kernels.math import dirichlet
 from .corpus import Shard, pieces
+from .sweeps import GeneralSweeps, sweeps_of
 
 _FIRST, _FIRST_SUM = 0.1, 15.0
 
@@ -137,6 +138,18 @@ class DocumentPrior:
         """Priors of groups, (n_groups, n_topics), and the group of each of the documents ``docs`` of a `Shard`."""
         return self.alpha[None], shard.group if docs is None else np.zeros(docs.size, dtype=np.int64)
 
+    def sweep_priors(self, shard):
+        """The priors that collapsed sweeps of a `Shard` take: those of `table`, unless they are not Dirichlet."""
+        return self.table(shard)
+
+    def sweeps(self, shard, z, topic_word_prior):
+        """The collapsed sweeps of all documents, a `Shard`, under this prior."""
+        return sweeps_of(shard, z, topic_word_prior, self.leaves_topics_empty)
+
+    def block_sweeps(self, shard, z, topic_word_prior, is_whole):
+        """The collapsed sweeps of a block that a draw takes in; ``is_whole`` says whether its counts are whole."""
+        return (sweeps_of if is_whole else GeneralSweeps)(shard, z, topic_word_prior)
+
     def refine(self, shard, z, topic_word_prior, rng):
         """Improve first assignments ``z`` of a shard in place, if the prior ``refines_start``."""
 
@@ -160,10 +173,10 @@ class DocumentPrior:
         return self.alpha
 
     def in_draw(self, draw, shard):
-        """The priors of the documents of a `Shard` as from `table`, and a typical value, in a kept ``draw``, a dict."""
+        """The priors of the documents of a `Shard` as from `sweep_priors`, and a typical value, in a ``draw``."""
         other = copy(self)
         other.set_to(draw)
-        return other.table(shard), other.alpha
+        return other.sweep_priors(shard), other.alpha
 
     def set_to(self, draw):
         """Set the learnt parameters to those of a ``draw``, a dict as from `draw`."""

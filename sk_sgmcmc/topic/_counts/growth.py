@@ -6,7 +6,6 @@ from ...chains.growth import BLOCK_SWEEPS
 from ...chains.lengths import DefaultSweeps
 from .corpus import pieces
 from .record import Counts
-from .sweeps import GeneralSweeps, sweeps_of
 
 # Sweeps of a fit with stored assignments, by the number of tokens; an update makes as many, times the share of new
 # tokens. On short documents, 90% intervals of effects of metadata covered the true effect 68% of the time after 200
@@ -60,7 +59,7 @@ def grown(before, is_new, lengths, values):
     return after
 
 
-def taken_in(counts, shard, word_prior, priors, alpha, rng):
+def taken_in(counts, shard, word_prior, priors, alpha, make_sweeps, rng):
     """Counts of a kept draw after it has taken in a block: its tokens are swept given the counts of the draw.
 
     The counts of earlier documents stay as they are, which the block could hardly change. This costs only sweeps over
@@ -74,9 +73,11 @@ def taken_in(counts, shard, word_prior, priors, alpha, rng):
         The block.
     word_prior : ndarray of shape (n_words, n_topics)
     priors : tuple of ndarray
-        Dirichlet parameters of groups of documents in this draw, and the group of each document of the block.
+        Priors of groups of documents in this draw, and the group of each document of the block.
     alpha : ndarray of shape (n_topics,)
-        Typical value of these parameters.
+        Typical value of the Dirichlet parameters.
+    make_sweeps : callable
+        As `DocumentPrior.block_sweeps`.
     rng : Generator
 
     Returns
@@ -86,8 +87,7 @@ def taken_in(counts, shard, word_prior, priors, alpha, rng):
     known = np.zeros(word_prior.shape)
     known[: counts.shape[0]] = counts.by_topic().T
     z = drawn_given_counts(shard.words, word_prior + known, alpha, rng)
-    has_fractions = np.any(known != np.floor(known))
-    sweeps = (GeneralSweeps if has_fractions else sweeps_of)(shard, z, word_prior)
+    sweeps = make_sweeps(shard, z, word_prior, not np.any(known != np.floor(known)))
     sweeps.add(known)
     for _ in range(BLOCK_SWEEPS):
         for start, stop in pieces(shard.token_ptr):

@@ -6,6 +6,7 @@ from scipy import sparse
 from ...chains.convergence import evenly
 from ...kernels import completion
 from ...metrics import split_tokens
+from ...metrics.completion import prior_of_draw
 
 _SEEN_DRAWS = 45  # Evaluated draws of a chain, evenly spaced.
 _SHARE, _LEAST, _MOST = 0.01, 4000, 40_000  # Share of the tokens that documents of a probe have; its bounds, in tokens.
@@ -52,7 +53,7 @@ class PredictiveProbe:
         phi : ndarray of shape (n_words, n_topics)
             Probabilities of the words ``self.words`` in each topic.
         alpha : ndarray of shape (n_topics,) or (n_docs, n_topics)
-            The documents' Dirichlet prior.
+            The documents' prior, as `document_completion` takes it.
         """
         phi = np.ascontiguousarray(phi)
         theta = self._proportions(phi, alpha)
@@ -67,11 +68,15 @@ class PredictiveProbe:
         shares = np.add.reduceat(np.append(counts, 0.0), ptr[:-1]) * (np.diff(ptr) > 0) @ self._proportions(phi, alpha)
         return shares / shares.sum()
 
+    def prior_of(self, alpha, n_topics):
+        """The documents' prior as an object, as from `prior_of_draw`."""
+        return prior_of_draw(alpha, 0, 1, self.docs.size, n_topics)
+
     def _proportions(self, phi, alpha):
         """Topic proportions of the documents given their observed tokens, (n_docs, n_topics)."""
-        alpha = np.ascontiguousarray(np.atleast_2d(alpha), dtype=np.float64)
         theta = np.empty((self.docs.size, phi.shape[1]))
-        completion.proportions(*self._observed, np.ascontiguousarray(phi), alpha, _UPDATES, 0, self.docs.size, theta)
+        prior = self.prior_of(alpha, phi.shape[1])
+        prior.proportions(*self._observed, np.ascontiguousarray(phi), _UPDATES, 0, self.docs.size, theta)
         return theta
 
 
@@ -119,7 +124,7 @@ def predictive_draws(chains, draws, prior_of):
         alpha = prior_of(data, c, seen[i], probe.docs)
         predictive[c, i], share = probe.look(draws.mean_of_words(c, seen[i], probe.words), alpha)
         entropy[c, i] = -(share * np.log(np.maximum(share, _FLOOR))).sum()
-        total[c, i] = np.atleast_2d(alpha).sum(axis=1).mean()
+        total[c, i] = probe.prior_of(alpha, share.size).mean_sum
     found = {"log_predictive": predictive, "topic_entropy": entropy}
     # A prior that is fitted only in burn-in is constant over the kept draws of a chain: there is nothing to monitor.
     found |= {"doc_topic_prior_sum": total} if np.ptp(total, axis=1).any() else {}

@@ -40,6 +40,61 @@ class CurvatureSums(NamedTuple):
     coupling: object
 
 
+class NormalPrior:
+    """Normal prior of the coefficients of a topic, about their mean.
+
+    Parameters
+    ----------
+    n_metadata : int
+    scales : tuple of float
+        Standard deviations of the coefficients of standardised columns, and of the intercept, which is last.
+    smooth : list of (columns, precision), default=()
+        Columns whose coefficients have a joint prior, and its precision matrix; see `smoothness`.
+
+    Attributes
+    ----------
+    diagonal : ndarray of shape (n_metadata + 1,)
+        Diagonal of the precision matrix.
+    coupled : list of (columns, matrix)
+        Its other entries, as the off-diagonal parts of blocks.
+    """
+
+    def __init__(self, n_metadata, scales, smooth=()):
+        self.diagonal = np.append(np.full(n_metadata, scales[0] ** -2.0), scales[1] ** -2.0)
+        self.coupled = []
+        for columns, precision in smooth:
+            self.diagonal[columns] = np.diag(precision)
+            self.coupled.append((columns, precision - np.diag(np.diag(precision))))
+
+    def matrix(self):
+        """Precision matrix, (n_metadata + 1, n_metadata + 1)."""
+        matrix = np.diag(self.diagonal)
+        for columns, coupling in self.coupled:
+            matrix[np.ix_(columns, columns)] += coupling
+        return matrix
+
+    def slope(self, shift):
+        """The precision matrix times ``shift``, (n_topics, n_metadata + 1)."""
+        slope = self.diagonal * shift
+        for columns, coupling in self.coupled:
+            slope[:, columns] += shift[:, columns] @ coupling
+        return slope
+
+    def penalty(self, shift):
+        """The quadratic form of the precision matrix at ``shift``, summed over topics."""
+        penalty = np.sum(self.diagonal * shift**2)
+        penalty += sum(np.sum(shift[:, of] * (shift[:, of] @ coupling)) for of, coupling in self.coupled)
+        return penalty
+
+    def draw(self, rng):
+        """A draw, (n_metadata + 1,)."""
+        drawn = rng.standard_normal(self.diagonal.size) / np.sqrt(self.diagonal)
+        for columns, coupling in self.coupled:
+            root = linalg.cholesky(np.diag(self.diagonal[columns]) + coupling, lower=True)
+            drawn[columns] = linalg.solve_triangular(root.T, rng.standard_normal(len(columns)))
+        return drawn
+
+
 class Coefficients:
     """Coefficients of all topics, and the state of their sampler.
 
@@ -60,8 +115,8 @@ class Coefficients:
 
     Attributes
     ----------
-    precision : ndarray of shape (n_metadata + 1,)
-        Diagonal of the prior precision of a topic's coefficients.
+    prior : NormalPrior
+        Prior of a topic's coefficients.
     value : ndarray of shape (n_topics, n_metadata + 1)
         Coefficients of standardised columns, intercept last.
     held : QuadraticSummary or None
@@ -74,11 +129,7 @@ class Coefficients:
 
     def __init__(self, sampler, stored, doc_topic_prior, n_metadata, scales, smooth=()):
         self.given = sampler
-        self.precision = np.append(np.full(n_metadata, scales[0] ** -2.0), scales[1] ** -2.0)
-        self._coupled = []  # Columns, and the off-diagonal part of their precision matrix.
-        for columns, precision in smooth:
-            self.precision[columns] = np.diag(precision)
-            self._coupled.append((columns, precision - np.diag(np.diag(precision))))
+        self.prior = NormalPrior(n_metadata, scales, smooth)
         self.mean = np.zeros((doc_topic_prior.size, n_metadata + 1))
         self.mean[:, -1] = np.log(doc_topic_prior)
         self.begin(stored)
@@ -168,28 +219,14 @@ class Coefficients:
 
     def _held_precision(self, full):
         """Precision of the prior plus that of ``held``, for each topic: matrices if ``full``, else their diagonals."""
-        own = self.prior_precision() if full else self.precision
+        own = self.prior.matrix() if full else self.prior.diagonal
         held = 0.0 if self.held is None else self.held.of_topics(full)
         return np.broadcast_to(own + held, (len(self.value), *own.shape))
-
-    def prior_precision(self):
-        """Precision matrix of the prior of a topic's coefficients, (n_metadata + 1, n_metadata + 1)."""
-        matrix = np.diag(self.precision)
-        for columns, coupling in self._coupled:
-            matrix[np.ix_(columns, columns)] += coupling
-        return matrix
-
-    def _prior_slope(self, shift):
-        """The prior precision times ``shift``, (n_topics, width)."""
-        slope = self.precision * shift
-        for columns, coupling in self._coupled:
-            slope[:, columns] += shift[:, columns] @ coupling
-        return slope
 
     def gradient(self, slope, value):
         """Gradient of the log posterior, (n_topics, n_metadata + 1), from ``slope``, the log likelihood's gradient."""
         held = 0.0 if self.held is None else self.held.gradient(value)
-        return slope + held - self._prior_slope(value - self.mean)
+        return slope + held - self.prior.slope(value - self.mean)
 
     def move(self, slope_of, rng, n_steps=1, noise=0.0):
         """Make steps of the sampler, given the same topics of documents.
@@ -252,9 +289,7 @@ class Coefficients:
             log_likelihood, slope = likelihood_of(value)
             shift = value - self.mean
             gradient = self.whitener.pull(self.gradient(slope, value))
-            penalty = np.sum(self.precision * shift**2)
-            penalty += sum(np.sum(shift[:, of] * (shift[:, of] @ coupling)) for of, coupling in self._coupled)
-            return 0.5 * penalty - log_likelihood, -gradient.ravel()
+            return 0.5 * self.prior.penalty(shift) - log_likelihood, -gradient.ravel()
 
         start = self.whitener.forward(self.value).ravel()
         found = optimize.minimize(negative, start, jac=True, method="L-BFGS-B", options=options)

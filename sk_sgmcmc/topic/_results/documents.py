@@ -9,7 +9,7 @@ import numpy as np
 
 from ...kernels.models.lda import proportions as kernels
 from ...metrics import coherence, exclusivity
-from ...metrics.completion import over_documents, prior_of_draw, used_words, word_major
+from ...metrics.completion import DirichletPrior, over_documents, prior_of_draw, used_words, word_major
 from ...utils import as_table, row_keys
 from ...utils._numbers import check_count, interval_ends, interval_tails
 from ...utils._seeds import counter_uniforms, keys_of_copies, mix64, salt64
@@ -82,6 +82,14 @@ _FIRST_SWEEPS, _SWEEPS = 20, 5
 _LEAST = 1e-30  # lower limit of probabilities, so that no word is impossible
 
 
+class DrawnDirichlet(DirichletPrior):
+    """A `DirichletPrior` under which proportions can be drawn."""
+
+    def draw_proportions(self, indptr, words, counts, token_ptr, phi, *rest):
+        """Draw the proportions of documents given topics ``phi``; arguments as for the kernel, without the prior."""
+        kernels.draw_proportions(indptr, words, counts, token_ptr, phi, self.alpha, *rest)
+
+
 def proportion_draws(corpus, topics, doc_topic_prior, *, random_state=0, groups=None, n_jobs=None):
     """Draw the proportions of documents once for each draw of the topics.
 
@@ -114,15 +122,14 @@ def proportion_draws(corpus, topics, doc_topic_prior, *, random_state=0, groups=
     z = np.zeros(token_ptr[-1], dtype=np.uint16)
     for s, draw in enumerate(topics):
         phi = np.maximum(word_major(draw, corpus.n_words, used), _LEAST)
-        alpha = prior_of_draw(doc_topic_prior, s, len(topics), corpus.n_docs, phi.shape[1])
+        prior = prior_of_draw(doc_topic_prior, s, len(topics), corpus.n_docs, phi.shape[1], DrawnDirichlet)
         theta, streams = np.empty((corpus.n_docs, phi.shape[1])), mix64(keys + np.uint64(s + 1))
         fresh, n_sweeps = int(s == 0), _FIRST_SWEEPS if s == 0 else _SWEEPS
 
-        def call(start, stop, phi=phi, alpha=alpha, theta=theta, streams=streams, fresh=fresh, n_sweeps=n_sweeps):
-            kernels.draw_proportions(
-                part.indptr, part.words, part.counts, token_ptr, phi, alpha, streams, fresh, n_sweeps, start, stop, z,
-                theta,
-            )  # fmt: skip
+        def call(start, stop, phi=phi, prior=prior, theta=theta, streams=streams, fresh=fresh, n_sweeps=n_sweeps):
+            prior.draw_proportions(
+                part.indptr, part.words, part.counts, token_ptr, phi, streams, fresh, n_sweeps, start, stop, z, theta
+            )
 
         over_documents(call, part, phi.shape[1] * n_sweeps, n_jobs)
         yield theta
