@@ -14,7 +14,9 @@ ONE_WORD = 3  # its documents hold a single token
 class Setting:
     """Some documents, one of them empty and one with a single token, whose topics have ``n_columns`` columns."""
 
-    def __init__(self, n_topics, n_columns=None, weighted=False, each=False, dtype=float, n_used=None, seed=0):
+    def __init__(
+        self, n_topics, n_columns=None, weighted=False, each=False, dtype=float, n_used=None, seed=0, scaled=False
+    ):  # fmt: skip
         n_words, rng = 9, np.random.default_rng(seed)
         self.token_ptr = np.cumsum([0, 5, 0, 30, 1, 12, 40, 3])
         self.words = rng.integers(0, n_words, self.token_ptr[-1]).astype(np.int32)
@@ -35,6 +37,11 @@ class Setting:
         self.sums = np.ones(self.width)
         self.sums[:n_columns] = self.prior.sum(axis=0)[:n_columns]
         self.n_words, self.n_topics, self.dtype = n_words, n_topics, dtype
+        self.rate = self.auxiliary = self.share = None
+        if scaled:
+            self.rate, self.auxiliary = rng.gamma(2.0, 0.5, (2, n_topics)), rng.gamma(1.0, 5.0, 7)
+            u = self.auxiliary[:, None]
+            self.share = (1.0 + u) / (self.rate[self.group] + u)
 
     def table_of(self, z, topic):
         counts = np.zeros((self.n_words, self.n_topics))
@@ -50,12 +57,12 @@ class Setting:
         z, table, mass, column, topic = state
         return any_tokens.sweep(
             begin, start, stop, self.token_ptr, self.words, self.given, z, table, mass, column, topic, self.alpha,
-            self.group, self.beta, self.row, self.sums, rng,
+            self.group, self.beta, self.row, self.sums, rng, rate=self.rate, auxiliary=self.auxiliary,
         )  # fmt: skip
 
     def slow_sweep(self, z, topic, rng):
         naive.sweep_collapsed(
-            self.token_ptr, self.words, self.weights, z, self.alpha, self.group, self.prior, topic, rng
+            self.token_ptr, self.words, self.weights, z, self.alpha, self.group, self.prior, topic, rng, self.share
         )
 
     def law_of_the_single_token(self):
@@ -66,6 +73,7 @@ class Setting:
             np.bincount(self.z[at], self.weights[at], self.n_topics) for at in (others & (self.words == w), others)
         )
         p = self.alpha[self.group[ONE_WORD]] * (n_wk + self.prior[w]) / (n_k + self.prior.sum(axis=0))
+        p = p if self.share is None else p * self.share[ONE_WORD]
         return p / p.sum()
 
 
@@ -75,6 +83,10 @@ KINDS = {
     "weights": {"weighted": True},
     "priors of topics": {"each": True, "dtype": np.uint16},
     "weights, priors of topics": {"each": True, "weighted": True},
+    "whole, scaled": {"dtype": np.uint16, "scaled": True},
+    "weights, scaled": {"weighted": True, "scaled": True},
+    "priors of topics, scaled": {"each": True, "dtype": np.uint16, "scaled": True},
+    "weights, priors of topics, scaled": {"each": True, "weighted": True, "scaled": True},
 }
 
 
@@ -133,8 +145,8 @@ def test_a_sweep_goes_on_from_a_token_within_a_document():
 @pytest.mark.parametrize(("n_topics", "n_columns"), [(3, 3), (150, 150), (60, 48)])
 def test_a_token_is_drawn_from_its_law(n_topics, n_columns, kind, global_random_seed):
     # The only token of its document: all others stand still.
-    if n_columns < n_topics and KINDS[kind].get("each"):
-        n_columns = n_topics  # topics with priors of their own all have columns
+    if n_columns < n_topics and (KINDS[kind].get("each") or KINDS[kind].get("scaled")):
+        n_columns = n_topics  # topics with priors or scales of their own all have columns
     setting = Setting(n_topics, n_columns, n_used=min(n_topics, 40), seed=1, **KINDS[kind])
     state, rng = setting.start(), np.random.default_rng(global_random_seed)
     seen = np.zeros(n_topics)

@@ -112,8 +112,10 @@ def draw_assignments(docs, phi, blocks, alpha, seed, z, n_burn=0, n_keep=1, fres
     return counts, doc_counts
 
 
-def sweep_collapsed(token_ptr, words, weights, z, alpha, group, word_prior, topic, rng):
+def sweep_collapsed(token_ptr, words, weights, z, alpha, group, word_prior, topic, rng, share=None):
     """One collapsed sweep: p(z = k) in proportion to (n_dk + alpha_k) (n_wk + beta_wk) / (n_k + beta_k).
+
+    With ``share``, (n_docs, n_topics), the topics of each document are also weighted by its row.
 
     ``z`` and ``topic``, which holds each column's topic or -1, are changed in place; topics without a column are drawn
     together, and then take that of the first topic without tokens.
@@ -130,6 +132,7 @@ def sweep_collapsed(token_ptr, words, weights, z, alpha, group, word_prior, topi
             inside = inside[inside >= token_ptr[d]]
             n_wk, n_k, n_dk = (np.bincount(z[at], weights[at], n_topics) for at in (same, others, inside))
             p = (n_dk + alpha[group[d]]) * (n_wk + word_prior[words[i]]) / (n_k + word_prior.sum(axis=0))
+            p = p if share is None else p * share[d]
             columns = np.where(topic >= 0, p[topic], 0.0)
             aside = np.setdiff1d(np.arange(n_topics), topic)
             rest = p[aside].sum()

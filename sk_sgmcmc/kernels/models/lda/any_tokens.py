@@ -3,6 +3,9 @@
 The method is the same as in ``whole_tokens``. Topics have columns in the table of counts, except that topics without
 tokens may be set aside without a column. Their weights are their priors times the same number, so all of them are one
 entry of a draw. The cost of a token is therefore proportional to the number of columns, not of topics.
+
+The same source makes the kernels for documents whose proportions have a scaled Dirichlet distribution. There, topics
+also have a weight of their own in each document. numba drops the branches on ``auxiliary is None`` before it compiles.
 """
 
 import numpy as np
@@ -48,11 +51,13 @@ def _bring_back(alpha, mass, column, topic, rng):
 
 
 def _sweep(
-    begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row, sums, rng
+    begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row, sums, rng,
+    rate, auxiliary,
 ):  # fmt: skip
     """Redraw the topic of every token of documents start:stop given all others, beginning at token ``begin``.
 
-    p(k) is proportional to (n_dk + alpha_k) (n_wk + beta_wk) / (n_k + sum_w beta_wk), without the token itself.
+    p(k) is proportional to (n_dk + alpha_k) (n_wk + beta_wk) / (n_k + sum_w beta_wk), without the token itself. With
+    ``auxiliary``, it is also divided by rate_k + auxiliary_d.
 
     Parameters
     ----------
@@ -65,6 +70,8 @@ def _sweep(
         Word prior, one number for all topics or one for each column.
     row : (n_words,), row of ``beta`` for each word
     sums : (width,), sums of the word prior over words
+    rate, auxiliary : (n_groups, n_topics) and (n_docs,), or None and None
+        With them, every topic has a column, and ``alpha`` contains the shapes of a scaled Dirichlet distribution.
 
     Returns
     -------
@@ -78,6 +85,8 @@ def _sweep(
     prior = np.zeros(width, np.float32)
     n_doc = np.zeros(width)
     factor = np.zeros(width, np.float32)
+    if auxiliary is not None:
+        share = np.ones(width)  # what a token of the document adds to ``n_doc``
     running = np.full((width + GROUP - 1) // GROUP * GROUP, np.inf, np.float32)
     ends = np.zeros(LANES, np.float32)
     n_free = 0
@@ -104,8 +113,16 @@ def _sweep(
                     aside += alpha[g, k]
                 else:
                     prior[column[k]] = alpha[g, k]
+        if auxiliary is not None:
+            for k in range(n_topics):
+                j = column[k]
+                share[j] = (1.0 + auxiliary[d]) / (rate[g, k] + auxiliary[d])  # of order 1 for any auxiliary
+                prior[j] = alpha[g, k] * share[j]
         for i in range(lo, hi):
-            n_doc[column[z[i]]] += weights[i] if weighted else 1.0
+            if auxiliary is not None:
+                n_doc[column[z[i]]] += share[column[z[i]]] * (weights[i] if weighted else 1.0)
+            else:
+                n_doc[column[z[i]]] += weights[i] if weighted else 1.0
         for j in range(width):
             factor[j] = (n_doc[j] + prior[j]) * inverse[j]
         counter = mix64(np.uint64(rng.random() * 2.0**53))
@@ -121,9 +138,13 @@ def _sweep(
             u = np.float32(np.int64(bits >> np.uint64(40))) * _TO_UNIT
             if weighted:
                 weight = weights[i]
-                factor_old = np.float32((n_doc[old] - weight + prior[old]) / (mass[old] - weight + sums[old]))
+            own = weight
+            if auxiliary is not None:
+                own *= share[old]
+            if weighted:
+                factor_old = np.float32((n_doc[old] - own + prior[old]) / (mass[old] - weight + sums[old]))
             else:
-                factor_old = np.float32((n_doc[old] - 1.0 + prior[old]) * less[old])
+                factor_old = np.float32((n_doc[old] - own + prior[old]) * less[old])
             rest = 0.0
             if beta.ndim == 1:
                 b = beta[r]
@@ -150,12 +171,15 @@ def _sweep(
                 continue
             z[i] = topic[new]
             factor[old] = factor_old
-            n_doc[old] -= weight
+            n_doc[old] -= own
             table[w, old] -= weight
             mass[old] -= weight
             n_free += mass[old] == 0.0
             n_free -= mass[new] == 0.0
-            n_doc[new] += weight
+            if auxiliary is not None:
+                n_doc[new] += weight * share[new]
+            else:
+                n_doc[new] += weight
             table[w, new] += weight
             mass[new] += weight
             if weighted:
@@ -175,9 +199,10 @@ def _sweep(
     return DONE
 
 
-def _signature(table, beta):
+def _signature(table, beta, rate=types.none, auxiliary=types.none):
     return I8(
-        I8, I8, I8, I1_IN, I4_IN, F1_IN, Z, table, F1, I4_1, I4_1, F2_IN, I1_IN, beta, I4_IN, F1_IN, RNG
+        I8, I8, I8, I1_IN, I4_IN, F1_IN, Z, table, F1, I4_1, I4_1, F2_IN, I1_IN, beta, I4_IN, F1_IN, RNG, rate,
+        auxiliary,
     )  # fmt: skip
 
 
@@ -186,10 +211,17 @@ sweep_short = kernel(_signature(U2_2, F4_1_IN), name="sweep_short")(_sweep)
 sweep_long = kernel(_signature(F2, F4_1_IN), name="sweep_long")(_sweep)
 sweep_short_under = kernel(_signature(U2_2, F4_2_IN), name="sweep_short_under")(_sweep)
 sweep_long_under = kernel(_signature(F2, F4_2_IN), name="sweep_long_under")(_sweep)
+# The same for documents with scaled Dirichlet distributions.
+scaled_short = kernel(_signature(U2_2, F4_1_IN, F2_IN, F1_IN), name="scaled_short")(_sweep)
+scaled_long = kernel(_signature(F2, F4_1_IN, F2_IN, F1_IN), name="scaled_long")(_sweep)
+scaled_short_under = kernel(_signature(U2_2, F4_2_IN, F2_IN, F1_IN), name="scaled_short_under")(_sweep)
+scaled_long_under = kernel(_signature(F2, F4_2_IN, F2_IN, F1_IN), name="scaled_long_under")(_sweep)
 
 
-def sweep(begin, start, stop, token_ptr, words, weights, z, table, *rest):
+def sweep(begin, start, stop, token_ptr, words, weights, z, table, *rest, rate=None, auxiliary=None):
     """Redraw topics by the kernel for this table and prior; arguments and result are as for `_sweep`."""
     beta = rest[-4]
     kinds = (sweep_short, sweep_short_under) if table.dtype == np.uint16 else (sweep_long, sweep_long_under)
-    return kinds[beta.ndim - 1](begin, start, stop, token_ptr, words, weights, z, table, *rest)
+    if auxiliary is not None:
+        kinds = (scaled_short, scaled_short_under) if table.dtype == np.uint16 else (scaled_long, scaled_long_under)
+    return kinds[beta.ndim - 1](begin, start, stop, token_ptr, words, weights, z, table, *rest, rate, auxiliary)
