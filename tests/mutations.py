@@ -71,6 +71,15 @@ KERNELS = [
         compiled=False,
     ),
     *of(
+        "kernels/models/scaled_dirichlet.py",
+        "tests/kernels/test_scaled_dirichlet.py",
+        ("_envelope", "math.sqrt(2.0 / max(curvature, 1e-12))", "math.sqrt(0.1 / max(curvature, 1e-12))"),
+        ("_proposal", "if x < middle + left:", "if x < middle + right:"),
+        ("mean_given_counts", "-1.0 / math.expm1(-total_shape * step)", "1.0"),
+        ("proportions", "theta[d, k] += mass[k] * (u / (r[k] + u))", "theta[d, k] += mass[k]"),
+        ("draw_proportions", "running[k] *= share[k]", "running[k] *= 1.0"),
+    ),
+    *of(
         "kernels/math/dirichlet.py",
         "tests/kernels/test_dirichlet.py",
         (
@@ -645,6 +654,19 @@ TOPIC = [
         ("MetadataPrior._stream_of", "np.random.default_rng([progress.seed, progress.step])", "progress.rng"),
     ),
     *of(
+        "topic/_counts/scaled_dirichlet.py",
+        "tests/topic/test_dispersion_laws.py -k exact_law",
+        ("ScaledSweeps.sweep", "rate=rate, auxiliary=auxiliary", "rate=rate**0.5, auxiliary=auxiliary"),
+    ),
+    *of(
+        "topic/_dmr/dispersed_prior.py",
+        "tests/topic/test_dispersion_laws.py -k (joint_distribution_unchanged or draws_keep)",
+        ("DispersedCoefficients.move", "accepts = np.log1p(-rng.random(gain.size)) < gain", "accepts = gain > -np.inf"),
+        ("DispersedCoefficients.redraw_common_scale", "- scales.mean(axis=0)", "- 0.0"),
+        ("DispersedMetadataPrior.draw", "dispersion = scales - scales.mean(axis=0)", "dispersion = scales"),
+        ("DispersedMetadataPrior.set_to", "[means - scales, scales]", "[means, scales]"),
+    ),
+    *of(
         "topic/_dmr/document_prior.py",
         "tests/topic/test_dmr_laws.py -k (remembers or held)",
         ("MetadataPrior.release", "if self.stored and not self.is_released:", "if False:"),
@@ -684,7 +706,11 @@ TOPIC = [
         "topic/_counts/growth.py",
         "tests/topic/test_growth.py",
         ("taken_in", "sweeps.add(known)", "pass"),
-        ("taken_in", "(GeneralSweeps if has_fractions else sweeps_of)", "sweeps_of"),
+    ),
+    *of(
+        "topic/_counts/document_prior.py",
+        "tests/topic/test_growth.py",
+        ("DocumentPrior.block_sweeps", "(sweeps_of if is_whole else GeneralSweeps)", "sweeps_of"),
     ),
     *of(
         "topic/_counts/corpus.py",

@@ -21,6 +21,7 @@ from ._similarity import topic_positions
 # Names of the axes of draws of topic models, and of other estimators. ArviZ names all other axes.
 _OF_TOPICS = {
     "components": ["topic", "word"], "doc_topic_prior": ["topic"], "weights": ["topic"], "coef": ["topic", "term"],
+    "dispersion_coef": ["topic", "term"],
 }  # fmt: skip
 _OF_OTHERS = {
     "coef": ["class", "feature"], "intercept": ["class"], "mean": ["feature"], "precision": ["feature", "feature_2"],

@@ -300,6 +300,7 @@ CASES = (
     _fit("DMRTopicModel", "None, columns", "counts with metadata", metadata_columns=2),
     _fit("DMRTopicModel", "None, formula", "counts and a table of metadata", formula="~ party + year"),
     _fit("DMRTopicModel", "None, blocks", "blocks and metadata"),
+    _fit("DMRTopicModel", "None, dispersion by topic", dispersion="topic"),
     _fit("DMRTopicModel", "coef sghmc, scir", coef_sampler="sghmc", sampler="scir"),
     _fit("DMRTopicModel", "coef sgnht, fresh", coef_sampler="sgnht", **FRESH),
     _fit("GammaProcessTopicModel", "None"),

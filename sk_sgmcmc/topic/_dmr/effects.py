@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...utils import as_table, row_keys
 from ...utils._numbers import interval_tails
 from ...utils._tables import aligned
-from .prevalence import over_draws, prevalence
+from .prevalence import over_draws
 from .proportions import RecordedProportions, SampledProportions, Weights, clusters_of
 from .regression import RegressionMean
 
@@ -182,14 +182,15 @@ class PriorMean:
     Parameters
     ----------
     agreement : Agreement
-    coef : ndarray of shape (n_chains, n_kept, n_topics, n_metadata + 1)
-        Draws of the coefficients.
+    coef : ndarray of shape (n_chains, n_kept, n_topics, width)
+        Draws of the coefficients, whose meaning ``dispersion`` knows.
+    dispersion : SharedDispersion
     new : ndarray of shape (n_topics,), default=None
         As for `doc_priors`.
     """
 
-    def __init__(self, agreement, coef, new=None):
-        self.agreement, self.coef, self.new = agreement, coef, new
+    def __init__(self, agreement, coef, dispersion, new=None):
+        self.agreement, self.coef, self.dispersion, self.new = agreement, coef, dispersion, new
 
     def averages(self, settings, counterfactuals):
         """Draws of the mean prevalence over documents under each setting, (n_chains, n_kept, n_topics, n_settings)."""
@@ -197,7 +198,7 @@ class PriorMean:
         for rows, base in counterfactuals.designs(settings, self.coef.shape[2]):
 
             def answer(each, rows=rows, base=base):
-                shares = prevalence(rows, each, self.new)
+                shares = self.dispersion.prevalence(rows, each, self.new)
                 shares = shares.reshape(-1, base.weights.size, shares.shape[1])
                 return np.einsum("r,nrk->kn", base.weights, shares)
 
@@ -219,7 +220,8 @@ def comparison_of(model, of, X, metadata, groups, given, random_state):
         if X is not None:
             raise ValueError('`X` has no use with of="prior", which reads no words. Leave it out, and pass metadata=.')
         average = Counterfactuals.of_model(model, metadata, given)
-        return lambda: PriorMean(model._agreement, model._coef_draws, model._merged_into), average
+        made = PriorMean(model._agreement, model._coef_draws, model._dispersion, model._merged_into)
+        return lambda: made, average
     if X is None:
         average = Counterfactuals.of_model(model, metadata, given)
         recorded = model._recorded_counts()

@@ -28,13 +28,12 @@ from ...utils.corpus import warn_of_other_values
 from .._lda import BayesianLDA
 from .._results.topics import new_topics, refuse_merged
 from .blocks import blocks_with_metadata, joined_metadata
+from .dispersion import DISPERSIONS
 from .document_prior import (
     COEF_SAMPLER,
     L_BFGS,
-    MetadataPrior,
     checked_coef_sampler,
     refuse_optimised,
-    refuse_other_coef_sampler,
 )
 from .documents import refuse_table, taken_apart
 from .effects import ObservedMetadata, comparison_of, effects_of
@@ -47,8 +46,6 @@ from .prevalence import (
     check_clipped,
     coefficient_table,
     difference_table,
-    doc_priors,
-    mean_doc_priors,
     predicted_prevalence,
     prior_draws,
 )  # fmt: skip
@@ -71,6 +68,10 @@ class DMRTopicModel(BayesianLDA):
         DataFrame or dict. Requires the package formulaic. None uses the columns of metadata as they are.
     metadata_prior_scale : float, default=1
         Standard deviation of the prior of each coefficient, in units of the standardised columns (see Notes).
+    dispersion : {"shared", "topic"}, default="shared"
+        Whether the proportions of documents have Dirichlet distributions, or scaled Dirichlet distributions, in which
+        each topic has a dispersion of its own (see Notes). "topic" requires collapsed Gibbs sampling of documents in
+        memory, the default.
     metadata_columns : int, str, list or callable, default=None
         Which columns of X are metadata if no ``metadata=`` is passed; the others are counts. An int means the last
         ones. Otherwise pass names of columns of a DataFrame, or indices. A callable receives X and returns names or
@@ -84,14 +85,20 @@ class DMRTopicModel(BayesianLDA):
     Attributes
     ----------
     coef_ : ndarray of shape (n_components, n_metadata + 1)
-        Posterior mean of the coefficients in the reference chain, for the metadata as given; the intercept first.
+        Posterior mean of the coefficients in the reference chain, for the metadata as given; the intercept first. With
+        ``dispersion="topic"``, those of the logarithms of the mean activities (see Notes).
+    dispersion_coef_ : ndarray of shape (n_components, n_metadata + 1)
+        With ``dispersion="topic"``, posterior mean of the coefficients of the logarithms of the dispersions, on the
+        same scale; columns sum to 0.
     metadata_names_ : list of str
         Names of the columns of ``coef_`` after the intercept: "year", or "party=Whig" for a level. With a formula they
         are the names of its terms.
     samples_ : dict of ndarray
-        ``"components"`` as in `BayesianLDA`, and ``"coef"`` of shape (n_chains, n_kept, n_components, n_metadata + 1).
+        ``"components"`` as in `BayesianLDA`, and ``"coef"`` of shape (n_chains, n_kept, n_components, n_metadata + 1);
+        with ``dispersion="topic"`` also ``"dispersion_coef"`` of the same shape.
     doc_topic_prior_ : ndarray of shape (n_components,)
-        Mean of the documents' Dirichlet parameters, which is the prior of documents without metadata.
+        Mean of the documents' Dirichlet parameters, which is the prior of documents without metadata. With
+        ``dispersion="topic"``, mean of the shapes :math:`a_{dk}`.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log predictive of some fitted documents,
         the entropy of the topics' shares, the mean sum of the documents' priors, and the mean intercept of centred
@@ -108,6 +115,9 @@ class DMRTopicModel(BayesianLDA):
     intercept_prior_scale : float, default=1
         Standard deviation of the prior of each intercept, whose mean is the logarithm of ``doc_topic_prior``. If it is
         large, such as 10, topics of short documents can lose all their tokens.
+    dispersion_prior_scale : float, default=1
+        With ``dispersion="topic"``, standard deviation of the prior of each coefficient of the dispersions, for
+        standardised columns. Near 0, all dispersions are equal, as with "shared".
     coef_sampler : {"sgld", "sghmc", "sgnht", "sg-nphmc", "l-bfgs"}, sampler object or None, default=None
         Sampler of the coefficients; ``sampler`` has no influence on them.
 
@@ -115,7 +125,8 @@ class DMRTopicModel(BayesianLDA):
         - "l-bfgs" draws none. After each pass, it optimises the coefficients given the assignments (Mimno and
           McCallum), which must be stored. The result is a point estimate: its draws differ only because assignments do,
           so intervals of coefficients, prevalences and effects are too narrow.
-        - None selects `SGHMC` with stored assignments and `SGNHT` with fresh ones.
+        - None selects `SGHMC` with stored assignments and `SGNHT` with fresh ones; with ``dispersion="topic"``, it must
+          be None.
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
         Exponential of the prior mean of the intercepts. "auto" is 0.1, or 15 over the number of topics if there are
         more than 150.
@@ -148,6 +159,22 @@ class DMRTopicModel(BayesianLDA):
     [-4, 4] (wider in minibatches, by their noise), because exponentials are steep on one side. Documents with the same
     metadata form a group, whose prior is computed once.
 
+    With ``dispersion="topic"``, the proportions are :math:`\theta_{dk} = G_{dk} / \sum_l G_{dl}` with independent
+    activities :math:`G_{dk} \sim \mathrm{Gamma}(a_{dk}, s_{dk})` of shape :math:`a_{dk} = \exp(x_d^\top \lambda_k)` and
+    scale :math:`s_{dk} = \exp(x_d^\top \gamma_k)`. This is a scaled Dirichlet distribution, and if all scales are
+    equal, a Dirichlet distribution. The :math:`\lambda_k` have the priors above, and the :math:`\gamma_k` independent
+    normals with mean 0 (smooth ones where :math:`\lambda_k` has them). The scale is the dispersion of a topic: the
+    ratio of the variance of its activity to the mean. A factor common to all topics cancels, so ``dispersion_coef`` is
+    :math:`\gamma_k` minus its mean over topics. ``coef`` is that plus :math:`\lambda_k`: the coefficients of
+    :math:`\log E[G_{dk}]`.
+
+    Given :math:`u_d \sim \mathrm{Gamma}(n_d, \text{rate } \sum_k G_{dk})`, topics are independent. With G integrated
+    out, the weight of topic k for a token is :math:`(n_{dk} + a_{dk}) / (1/s_{dk} + u_d)` times that of the word, and
+    :math:`n_{dk}` is negative binomial. Each pass draws all :math:`u_d` given the assignments, exactly, since their
+    logarithms have log-concave densities; then the assignments given :math:`u_d`. After every second pass, with new
+    :math:`u_d`, each topic's coefficients make a trajectory of Hamiltonian Monte Carlo, in whitened coordinates that
+    are chosen during burn-in. All updates leave the posterior unchanged.
+
     The smooth prior of a function f of one covariate, a spline or polynomial of the formula, is the distribution of a
     Brownian motion over the fitted range, restricted to the span of the basis. With u the covariate scaled to [0, 1],
     minus its log density is :math:`\int_0^1 f'(u)^2 du / (8 \sigma^2)`, with :math:`\sigma` the
@@ -160,7 +187,9 @@ class DMRTopicModel(BayesianLDA):
     Mimno and McCallum (2008), Topic models conditioned on arbitrary features with Dirichlet-multinomial regression,
     UAI. Welling and Teh (2011), Bayesian learning via stochastic gradient Langevin dynamics, ICML, section 3. Chen, Fox
     and Guestrin (2014), Stochastic gradient Hamiltonian Monte Carlo, ICML, section 3. Patterson and Teh (2013),
-    Stochastic gradient Riemannian Langevin dynamics on the probability simplex, NeurIPS, section 4.
+    Stochastic gradient Riemannian Langevin dynamics on the probability simplex, NeurIPS, section 4. Monti,
+    Mateu-Figueras and Pawlowsky-Glahn (2011), Notes on the scaled Dirichlet distribution, in Compositional Data
+    Analysis: Theory and Applications, Wiley.
 
     Examples
     --------
@@ -180,6 +209,8 @@ class DMRTopicModel(BayesianLDA):
     spline_prior: Literal["smooth", "independent"] = "smooth"
     metadata_prior_scale: float = 1.0
     intercept_prior_scale: float = 1.0
+    dispersion: Literal["shared", "topic"] = "shared"
+    dispersion_prior_scale: float = 1.0
     metadata_columns: int | str | Sequence[int] | Sequence[str] | AnyArray | Callable[[Any], Any] | None = None
     handle_unknown: Literal["warn", "ignore", "error"] = "warn"
     coef_sampler: str | Sampler | None = None
@@ -193,6 +224,7 @@ class DMRTopicModel(BayesianLDA):
     _takes_blocks = True
     _unused_by_predictions = (*BayesianLDA._unused_by_predictions, "_counts_before_merger")
     _documents = None  # Checksum of the documents of `fit`, if they have metadata.
+    _fitted_dispersion = "shared"  # The parameter ``dispersion`` in `fit`.
     _check_definitions = (*BayesianLDA._check_definitions, CLIPPED_PREDICTOR, INTERCEPTS_NOT_CONVERGED)
 
     _parameter_constraints = {
@@ -202,6 +234,8 @@ class DMRTopicModel(BayesianLDA):
         "spline_prior": [StrOptions({"smooth", "independent"})],
         "metadata_prior_scale": SCALE_CONSTRAINT,
         "intercept_prior_scale": SCALE_CONSTRAINT,
+        "dispersion": [StrOptions(set(DISPERSIONS))],
+        "dispersion_prior_scale": SCALE_CONSTRAINT,
         "metadata_columns": [Interval(Integral, 1, None, closed="left"), str, list, tuple, np.ndarray, callable, None],
         "handle_unknown": [StrOptions({"warn", "ignore", "error"})],
     }
@@ -269,6 +303,7 @@ class DMRTopicModel(BayesianLDA):
         self._validate_params()
         self._checked_sampler()  # Check all parameters before the data.
         refuse_table(y)
+        DISPERSIONS[self.dispersion].refuse_blocks(self._is_in_blocks(X))
         return self._fit(X, feature_names, metadata=metadata)
 
     def fit_transform(self, X: CountsLike, y: Any = None, *, metadata: Columns | None = None) -> FloatArray:
@@ -358,6 +393,8 @@ class DMRTopicModel(BayesianLDA):
         if streams and self._optimises and not self._collapses(fitting[0]):
             refuse_optimised("`partial_fit` draws them minibatch by minibatch")
         self._checked_coef_sampler()
+        collapses, name = self._collapses(fitting[0]), type(fitting[0]).__name__
+        DISPERSIONS[self.dispersion].refuse_sampler(name, collapses, self.coef_sampler)
         return fitting
 
     @property
@@ -372,19 +409,32 @@ class DMRTopicModel(BayesianLDA):
 
     def _refuse_other_way(self, sampler, pair):
         super()._refuse_other_way(sampler, pair)
-        refuse_other_coef_sampler(self._chains[0], **self._streaming_params())
+        if self.dispersion != self._fitted_dispersion:
+            raise ValueError(
+                f"`dispersion` must stay as it was in fit; got {self.dispersion!r}. Set it back, or call fit to start "
+                "over."
+            )
+        self._dispersion.refuse_other_coef_sampler(self._chains[0], **self._streaming_params())
 
     def _document_prior(self, alpha, stored, plan):
         if self._optimises and not stored:
             refuse_optimised("here they are drawn minibatch by minibatch")
         scales = self.metadata_prior_scale, self.intercept_prior_scale
-        prior = MetadataPrior(
-            alpha, stored, coef_sampler=None if self.coef_sampler is None else self._checked_coef_sampler(),
-            n_metadata=self._encoder.n_metadata, scales=scales,
-            smooth=self._encoder.smooth_precisions(scales) if self.spline_prior == "smooth" else (),
+        prior = self._dispersion.document_prior(
+            alpha, stored, self._encoder, None if self.coef_sampler is None else self._checked_coef_sampler(), scales,
+            self.dispersion_prior_scale, self.spline_prior == "smooth",
         )  # fmt: skip
         prior.records_documents = self.keep_documents is not False and bool(self._encoder.levels)
         return prior
+
+    def _begin(self, feature_names=None):
+        super()._begin(feature_names)
+        self._fitted_dispersion = self.dispersion
+
+    @property
+    def _dispersion(self):
+        """What the fitted dispersion implies for the documents' priors."""
+        return DISPERSIONS[self._fitted_dispersion]
 
     # -- documents -----------------------------------------------------------------------------------------------
 
@@ -468,7 +518,9 @@ class DMRTopicModel(BayesianLDA):
         if metadata is None and self._metadata_in_X is None:
             self._refuse_no_metadata()  # Blocks of a lazy array cannot be recognised as the fitted documents.
 
-    @lazy_for_dask(lambda self: len(self.components_), dtype=None, row_arguments=("metadata",), draws=("coef",))
+    @lazy_for_dask(
+        lambda self: len(self.components_), dtype=None, row_arguments=("metadata",), draws=("coef", "dispersion_coef")
+    )
     def transform(self, X: CountsLike, *, metadata: Columns | None = None) -> FloatArray:
         """Topic proportions of documents.
 
@@ -535,7 +587,8 @@ class DMRTopicModel(BayesianLDA):
         table : DataFrame, or Bunch of columns if pandas is not installed
             One row per coefficient: ``topic``, ``name``, ``term`` ("intercept" or a column of the metadata), ``mean``
             (as in ``coef_``), ``low``, ``high``, and ``positive``, the probability that it is above 0. The last three
-            use the draws of all chains that agree on the topic.
+            use the draws of all chains that agree on the topic. With ``dispersion="topic"``, the coefficients of the
+            dispersions follow, and a column ``parameter`` contains "coef" or "dispersion_coef".
 
         Examples
         --------
@@ -578,7 +631,7 @@ class DMRTopicModel(BayesianLDA):
             Posterior mean of :math:`\alpha_{k} / \sum_l \alpha_{l}`; rows sum to 1. With ``interval`` a tuple (mean,
             low, high) of such arrays. The interval is for the expectation, not for a document's own proportions. The
             mean is over draws of the reference chain. The interval of a topic uses the draws of all chains that agree
-            on it.
+            on it. With ``dispersion="topic"``, the expectation is computed by numerical integration.
         """
         return predicted_prevalence(self, metadata, interval)
 
@@ -826,8 +879,8 @@ class DMRTopicModel(BayesianLDA):
 
     @property
     def _coef_draws(self):
-        """Draws of the coefficients of the topics before any merger, (n_chains, n_kept, n_topics, n_metadata + 1)."""
-        return self.samples_["coef"] if self._merged_into is None else self._unmerged_coef
+        """Draws of the coefficients of topics before any merger, (n_chains, n_kept, n_topics, width)."""
+        return self._dispersion.joined(self.samples_) if self._merged_into is None else self._unmerged_coef
 
     @property
     def _flat_coef(self):
@@ -849,13 +902,15 @@ class DMRTopicModel(BayesianLDA):
             document's Dirichlet parameter of a new topic is the sum of the parameters of its group. Prevalences add up,
             so `transform`, `predict_prevalence`, `prevalence_difference` and `effects` are exact. The logarithm of such
             a sum is not linear in the metadata, so the new topics have no coefficients: only this estimator has
-            ``coef_``, ``samples_["coef"]`` and `coef_table`.
+            ``coef_``, ``samples_["coef"]`` and `coef_table`. With ``dispersion="topic"``, prevalences are exact too,
+            but `transform` and `score` approximate a sum of activities by a gamma variable of equal mean and variance.
         """
         merged = super().merge_topics(groups)
         new = new_topics(groups, self._n_features_out)
         merged._unmerged_coef, merged._counts_before_merger = self._coef_draws, self._recorded_counts()
         merged._merged_into = new if self._merged_into is None else new[self._merged_into]
-        merged.__dict__.pop("coef_", None)
+        for name in self._dispersion.names:
+            merged.__dict__.pop(f"{name}_", None)
         return merged
 
     # -- draws -----------------------------------------------------------------------------------------------------
@@ -863,48 +918,65 @@ class DMRTopicModel(BayesianLDA):
     def _monitored(self, chains):
         coef = self.samples_["coef"]
         found = {**super()._monitored(chains), "mean_intercept": mean_intercepts(chains[0].data, coef)}
+        if self._merged_into is not None:
+            return found
         # Topics of other chains may differ, so the coefficients are those of the reference chain.
-        return found if self._merged_into is not None else {**found, "coef": coef[[self.reference_chain_]]}
+        return found | {name: self.samples_[name][[self.reference_chain_]] for name in self._dispersion.names}
 
     def _set_fitted(self, chains):
         self._merged_into = None
         self._collect(chains, chains[0].topic_groups)
-        self.samples_["coef"] = coef = self._encoder.as_given(self.samples_["coef"])
-        self.coef_ = coef[self.reference_chain_].mean(axis=0)
-        data = chains[0].data
-        self._doc_priors = np.stack([data.mean_of(partial(mean_doc_priors, coef=each)) for each in coef])
+        for name in self._dispersion.names:
+            self.samples_[name] = self._encoder.as_given(self.samples_[name])
+            setattr(self, f"{name}_", self.samples_[name][self.reference_chain_].mean(axis=0))
+        data, mean_of = chains[0].data, self._dispersion.mean_arrays
+        self._mean_priors = np.stack([data.mean_of(partial(mean_of, draws=each)) for each in self._coef_draws])
+        self._doc_priors = self._mean_priors[:, : len(self.coef_)]
         self.doc_topic_prior_ = self._doc_priors[self.reference_chain_].copy()
         self._set_word_prior(chains)
 
     def _checks(self, chains):
         data = chains[0].data
-        shares = np.max([data.mean_of(partial(are_clipped, coef=each)) for each in self._coef_draws], axis=0)
+        coef = self._dispersion.shape_coef(self._coef_draws)
+        shares = np.max([data.mean_of(partial(are_clipped, coef=each)) for each in coef], axis=0)
         found = [*super()._checks(chains), check_clipped(shares)]
         if chains[0].plan.streams or not self.sampler_._draws_in_time:
             return found
         return [*found, *check_intercepts(mean_intercepts(data, self.samples_["coef"]), self._longer(10))]
 
     def _prior_in_chain(self, samples, c, chain, data, docs):
-        return doc_priors(data.given, self._encoder.as_given(samples["coef"][c].mean(axis=0)))[data.group[docs]]
+        means = {name: samples[name][c].mean(axis=0) for name in self._dispersion.names}
+        arrays = self._dispersion.arrays(data.given, self._as_given(means))
+        return self._dispersion.of_means(arrays[data.group[docs]])
+
+    def _as_given(self, draw):
+        """The parameters of a draw of a chain, for the metadata as given."""
+        return self._dispersion.joined({name: self._encoder.as_given(draw[name]) for name in self._dispersion.names})
 
     def _prior_of_draw(self, data, c, s, docs):
-        return doc_priors(data.given[data.group[docs]], self.samples_["coef"][c, s])
+        return self._dispersion.priors(data.given[data.group[docs]], self._dispersion.joined(self.samples_, (c, s)))
 
     def _doc_prior(self, corpus, draws=None):
+        dispersion, new = self._dispersion, self._merged_into
         if corpus.described is None:
-            return super()._doc_prior(corpus, draws)
+            chains = np.array([self.reference_chain_]) if draws is None else draws // self._topic_draws.shape[1]
+            priors = [dispersion.of_means(self._mean_priors[[c]], new) for c in chains]
+            return priors[0] if draws is None else priors.__getitem__
         if draws is not None:
             coef = self._flat_coef
-            return lambda s: doc_priors(corpus.described, coef[draws[s]], self._merged_into)
-        return mean_doc_priors(corpus.described, self._coef_draws[self.reference_chain_], self._merged_into)
+            return lambda s: dispersion.priors(corpus.described, coef[draws[s]], new)
+        return dispersion.of_means(
+            dispersion.mean_arrays(corpus.described, self._coef_draws[self.reference_chain_]), new
+        )
 
     def _present_doc_prior(self, chain, corpus):
-        coef = [self._encoder.as_given(prior.coefficients.value) for prior in chain.document_priors]
+        parameters = [self._as_given(prior.draw()) for prior in chain.document_priors]
 
-        def priors_of(described):
-            return np.mean([doc_priors(described, each) for each in coef], axis=0)
+        def arrays_of(described):
+            return np.mean([self._dispersion.arrays(described, each) for each in parameters], axis=0)
 
-        return chain.data.mean_of(priors_of) if corpus.described is None else priors_of(corpus.described)
+        of = chain.data.mean_of(arrays_of)[None] if corpus.described is None else arrays_of(corpus.described)
+        return self._dispersion.of_means(of)
 
     def _word_names(self, n_features, given=None):
         names = super()._word_names(n_features, given)

@@ -29,14 +29,20 @@ def encoded_rows(model, metadata):
     return encoded
 
 
+def linear_predictors(encoded, coef):
+    """Linear predictors of encoded rows, (n_rows, n_topics); ``coef`` has the intercept first."""
+    slopes = np.ascontiguousarray(coef[:, 1:].T)
+    eta = encoded @ slopes if sparse.issparse(encoded) else bit_stable_product(encoded, slopes)
+    eta += coef[:, 0]
+    return eta
+
+
 def doc_priors(encoded, coef, new=None):
     """Dirichlet parameters exp(x' lambda) of encoded rows, (n_rows, n_topics); ``coef`` has the intercept first.
 
     If topics were merged, ``new`` is the index of the new topic of each topic. Parameters of merged topics are added.
     """
-    slopes = np.ascontiguousarray(coef[:, 1:].T)
-    eta = encoded @ slopes if sparse.issparse(encoded) else bit_stable_product(encoded, slopes)
-    eta += coef[:, 0]
+    eta = linear_predictors(encoded, coef)
     np.clip(eta, _LOWEST, _HIGHEST, out=eta)
     np.exp(eta, out=eta)
     return eta if new is None else summed(eta, new, -1)
@@ -72,44 +78,37 @@ def prevalence(encoded, coef, new=None):
     return priors / priors.sum(axis=1, keepdims=True)
 
 
-def mean_doc_priors(encoded, coef, new=None):
-    """Dirichlet parameters averaged over some evenly spaced draws ``coef`` of one chain, (n_rows, n_topics)."""
-    first, *others = scored_draws(len(coef))
-    mean = doc_priors(encoded, coef[first], new)
-    for s in others:  # One at a time to limit memory: there may be a row for each document.
-        mean += doc_priors(encoded, coef[s], new)
-    mean /= 1 + len(others)
-    return mean
-
-
 def over_draws(coef, answer):
     """Evaluate the function ``answer`` at each draw of the coefficients; returns (n_chains, n_kept, ...)."""
     return np.stack([np.stack([answer(each) for each in chain]) for chain in coef])
 
 
-def prevalence_draws(encoded, coef, new=None):
+def prevalence_draws(encoded, coef, dispersion, new=None):
     """Yield the prevalence of some rows at a time under each draw, (n_chains, n_kept, n_rows, n_topics)."""
     n = max(1, _CELLS_AT_ONCE // (coef.shape[0] * coef.shape[1] * coef.shape[2]))
     for start in range(0, encoded.shape[0], n):
-        yield over_draws(coef, lambda each, rows=encoded[start : start + n]: prevalence(rows, each, new))
+        yield over_draws(coef, lambda each, rows=encoded[start : start + n]: dispersion.prevalence(rows, each, new))
 
 
 def prior_draws(model, metadata):
     """Dirichlet parameters of documents with given metadata in each draw of a fitted model, (n_draws, n_rows, ...)."""
     encoded = encoded_rows(model, metadata)
-    return np.stack([doc_priors(encoded, coef, model._merged_into) for coef in model._flat_coef])
+    parameters_of = model._dispersion.dirichlet_parameters
+    return np.stack([parameters_of(encoded, coef, model._merged_into) for coef in model._flat_coef])
 
 
 def predicted_prevalence(model, metadata, interval):
     """Mean prevalence for rows of metadata, (n_rows, n_topics); with ``interval`` a tuple of mean, low and high."""
     encoded, agreement = encoded_rows(model, metadata), model._agreement
-    coef, new = model._coef_draws, model._merged_into
+    coef, new, dispersion = model._coef_draws, model._merged_into, model._dispersion
     if interval is None:
         reference = coef[agreement.reference][None]
-        mean = np.concatenate([draws[0].mean(axis=0) for draws in prevalence_draws(encoded, reference, new)])
+        mean = np.concatenate(
+            [draws[0].mean(axis=0) for draws in prevalence_draws(encoded, reference, dispersion, new)]
+        )
         return mean / mean.sum(axis=1, keepdims=True)
     parts, tails = [], interval_tails(interval)
-    for draws in prevalence_draws(encoded, coef, new):
+    for draws in prevalence_draws(encoded, coef, dispersion, new):
         ends, _ = agreement.summary(np.swapaxes(draws, 2, 3), tails)
         parts.append([draws[agreement.reference].mean(axis=0), *(end.T for end in ends)])
     mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -118,26 +117,36 @@ def predicted_prevalence(model, metadata, interval):
 
 def coefficient_table(model, tails):
     """The table of `DMRTopicModel.coef_table`, with a row for each coefficient."""
-    coef, mean, terms = model.samples_["coef"], model.coef_, ["intercept", *model.metadata_names_]
+    terms, parameters = ["intercept", *model.metadata_names_], model._dispersion.names
+    columns = [_columns_of(model, name, terms, tails) for name in parameters]
+    table = {name: np.concatenate([each[name] for each in columns]) for name in columns[0]}
+    if len(parameters) > 1:
+        table["parameter"] = np.repeat(np.array(parameters, dtype=object), len(columns[0]["topic"]))
+    return as_table(table)
+
+
+def _columns_of(model, name, terms, tails):
+    """The columns of the table of one array of coefficients, ``samples_[name]``."""
+    coef = model.samples_[name]
+    mean = coef[model.reference_chain_].mean(axis=0)
     (low, high), positive = model._agreement.summary(coef, tails)
-    return as_table(
-        {
-            "topic": np.repeat(np.arange(len(mean)), len(terms)),
-            "name": np.repeat(np.asarray(model.topic_names_, dtype=object), len(terms)),
-            "term": np.tile(np.array(terms, dtype=object), len(mean)),
-            "mean": mean.ravel(),
-            "low": low.ravel(),
-            "high": high.ravel(),
-            "positive": positive.ravel(),
-        }
-    )
+    return {
+        "topic": np.repeat(np.arange(len(mean)), len(terms)),
+        "name": np.repeat(np.asarray(model.topic_names_, dtype=object), len(terms)),
+        "term": np.tile(np.array(terms, dtype=object), len(mean)),
+        "mean": mean.ravel(),
+        "low": low.ravel(),
+        "high": high.ravel(),
+        "positive": positive.ravel(),
+    }
 
 
 def difference_table(model, groups, tails):
     """The table of `DMRTopicModel.prevalence_difference`, for two tables of metadata ``groups``."""
     groups = [encoded_rows(model, metadata) for metadata in groups]
     coef, new, agreement = model._coef_draws, model._merged_into, model._agreement
-    a, b = (over_draws(coef, lambda each, rows=encoded: prevalence(rows, each, new).mean(axis=0)) for encoded in groups)
+    of = model._dispersion.prevalence
+    a, b = (over_draws(coef, lambda each, rows=encoded: of(rows, each, new).mean(axis=0)) for encoded in groups)
     difference = a - b
     (low, high), positive = agreement.summary(difference, tails)
     return as_table(
