@@ -69,9 +69,21 @@ def test_prevalence_is_the_mean_of_the_distributions_in_each_draw(fitted):
     np.testing.assert_array_equal(found, fitted.predict_prevalence(rows))
     mean, low, high = fitted.predict_prevalence(rows, interval=0.9)
     assert np.all(low <= high) and np.allclose(mean, found)
-    table = fitted.effects("side", given={"x": 0.0})
+    table = fitted.effects("side", of="prior", given={"x": 0.0})
     assert np.all(np.asarray(table["low"]) <= np.asarray(table["high"]))
     assert len(fitted.prevalence_difference(rows, rows)["topic"]) == 3
+
+
+def test_effects_compare_the_proportions_of_documents(data):
+    X, metadata, *_ = data
+    side = {"side": metadata["side"]}
+    model = DMRTopicModel(**SMALL).fit(X, metadata=side)
+    theta, is_right = model.transform(X), side["side"] == "right"
+    expected = theta[is_right].mean(axis=0) - theta[~is_right].mean(axis=0)
+    for more in ({"of": "documents"}, {"of": "population"}, {"X": X, "metadata": side}):
+        table = model.effects("side", at=["left", "right"], **more)
+        np.testing.assert_allclose(table["difference"], expected, atol=0.06)
+        assert np.all(np.asarray(table["low"]) <= np.asarray(table["high"]))
 
 
 def test_answers_about_documents(data, fitted):
