@@ -99,9 +99,10 @@ FEW = np.array([ONE, BOTH, TWO, BOTH, BOTH, BOTH])
 
 def z_of_updates():
     """z-scores of the probabilities that there are 1, 2, ... clusters after an update, against enumeration."""
-    model = new(n_chains=12, concentration_prior=ALPHA, category_prior=A)
+    model = new(n_chains=30, concentration_prior=ALPHA, category_prior=A)
     drawn = model.fit(FEW[:3]).partial_fit(FEW[3:]).samples_["n_clusters"]
-    assert drawn.shape == (12, 50)
+    assert drawn.shape == (30, 20 + 50)
+    drawn = drawn[:, 20:]  # The first 20 draws are of the fit, since there were no others when the update began.
     labels = naive.partitions(len(FEW))
     log_p = naive.log_posterior(labels, FEW.astype(float), "bernoulli", A, ALPHA)
     p = np.bincount(labels.max(axis=1) + 1, np.exp(log_p - logsumexp(log_p)))
