@@ -175,12 +175,13 @@ def _damaged(X, index, form):
 
 
 def _readers(model):
-    """Names of the public methods whose first argument is X."""
+    """Names of the public methods whose first argument is X, and which need no metadata with it."""
     for name in dir(type(model)):
         method = getattr(type(model), name)
         if name.startswith("_") or not inspect.isfunction(method) or not hasattr(model, name):
             continue
-        if list(inspect.signature(method).parameters)[1:2] == ["X"]:
+        parameters = list(inspect.signature(method).parameters)
+        if parameters[1:2] == ["X"] and "covariate" not in parameters:
             yield name
 
 
