@@ -1,18 +1,18 @@
-"""Updates of topic models and mixtures by `partial_fit`: predictions, cost and coverage, beside a fit to all data anew.
+"""Updates of topic models and mixtures by `partial_fit`: predictions, cost and coverage, next to a refit to all data.
 
     python examples/benchmarks/updates.py                      # four corpora, K = 30: a fit to half, ten updates of 10%
     python examples/benchmarks/updates.py --part nothing       # from nothing, in ten blocks
     python examples/benchmarks/updates.py --part limit         # documents are not kept: draws take in the updates
     python examples/benchmarks/updates.py --part coverage      # planted: 90% intervals of topics' shares after updates
-    python examples/benchmarks/updates.py --part mixture       # planted categories: rows kept, streamed, fitted anew
+    python examples/benchmarks/updates.py --part mixture       # planted categories: rows kept, rows streamed, refit
     python examples/benchmarks/updates.py --smoke              # seconds: 1,000 documents, planted
 
 Held-out documents are scored by document completion (`perplexity`), and seconds are processor time of one thread.
 ``refit`` is `BayesianLDA` fitted to all documents so far. In the last line of a corpus, ``ratio`` is the mean over
-updates of perplexity over that of the refit, ``last`` the same after the last update, and ``cost`` the seconds of all
-updates over those of all refits; with ``--part nothing``, over those of the last refit. ``--part mixture`` prints the
-mean log predictive probability of 1,000 other rows less that of the planted mixture, coverage of 90% intervals of the
-probabilities of categories and of the weights, and seconds of ten updates, or of the fit.
+updates of the perplexity divided by the perplexity of the refit, and ``last`` is this ratio after the last update.
+``cost`` is the time of all updates divided by the time of all refits, or of the last refit with ``--part nothing``.
+``--part mixture`` prints the mean log predictive probability of 1,000 other rows, relative to the planted mixture;
+the coverage of 90% intervals of category probabilities and of weights; and the seconds of ten updates, or of the fit.
 """
 
 import argparse
@@ -132,7 +132,7 @@ def covered(model, weights, probabilities):
 
 def mixture(n_tables, n_rows=1000, **params):
     """Print scores, coverage and seconds of mixtures fitted to half of planted tables and updated ten times."""
-    found = {"rows kept": [], "rows streamed": [], "fitted anew": []}
+    found = {"rows kept": [], "rows streamed": [], "refit": []}
     for seed in range(n_tables):
         X, *truth, log_probability = planted_table(seed, n_rows + 1000)
         X, test = X[:n_rows], X[n_rows:]

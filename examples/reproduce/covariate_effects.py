@@ -6,7 +6,7 @@ Each corpus is drawn from a Dirichlet-multinomial regression whose coefficients 
 has a number and an answer, yes or no. `DMRTopicModel` is fitted by the formula "~ number + answer", and
 ``effects(of="prior")`` computes what each covariate does to the expected prevalence of topics, averaged over the
 documents: between the quartiles of the number, and between yes and no. The truth is the same average under the true
-coefficients. Printed: the share of 90 % intervals that hold it, with its standard error over corpora. Each corpus is
+coefficients. The script prints how often 90% intervals cover it, with the standard error over corpora. Each corpus is
 appended to ``--results`` as soon as it is done, and never fitted again.
 """
 

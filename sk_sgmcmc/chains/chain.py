@@ -12,7 +12,7 @@ import numpy as np
 # Bytes that the draws kept by ``thin="auto"`` or on a stream may take, over all chains.
 DRAW_MEMORY = 512 * 2**20
 MAX_AUTO_DRAWS = 100
-ENOUGH_DRAWS = 20  # Draws of a stream that suffice for intervals, without those of the fit before.
+ENOUGH_DRAWS = 20  # From this number on, a stream uses only draws of its own, not of the fit before.
 
 
 class DrawPlan:

@@ -320,8 +320,8 @@ class DPCategoricalMixture(  # type: ignore[misc]
         order, is recognised. Its rows are not counted again, but cause further sweeps over all rows. A stream counts
         every block.
 
-        The levels of categories are those of the first call, or those that its dtype declares. Other levels count as
-        missing, with a warning. A change of the step size takes effect in the next call. Changing the sampler,
+        The first call sets the levels of categories: the levels that occur, or that its dtype declares. Other levels
+        count as missing, with a warning. A change of the step size takes effect in the next call. Changing the sampler,
         ``likelihood`` or ``n_chains`` raises an error.
 
         Parameters

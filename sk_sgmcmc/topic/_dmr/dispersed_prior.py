@@ -310,24 +310,7 @@ class DispersedMetadataPrior(DocumentPrior):
         self._cached = None, None
 
     def draw_proportions(self, draw, documents, counts, seed):
-        """Draw the proportions of documents given the topics of their tokens, in a kept ``draw``.
-
-        Parameters
-        ----------
-        draw : dict of ndarray
-            The learnt parameters, as from `draw`.
-        documents : Shard
-            Metadata of the documents; their words are not read.
-        counts : ndarray of shape (n_docs, n_topics)
-            Topic counts of the documents, with the topics in the order of ``draw``.
-        seed : int
-            Seed of the draws.
-
-        Returns
-        -------
-        proportions : ndarray of float32, shape (n_docs, n_topics)
-            Rows sum to 1.
-        """
+        """As `DocumentPrior.draw_proportions`: activities given counts are gamma variables, which are normalised."""
         (priors, group), _ = self.in_draw(draw, documents)
         theta = priors.take(group).draw_given_counts(counts, np.random.default_rng(int(seed)))
         return theta.astype(np.float32)
