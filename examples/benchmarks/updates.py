@@ -16,15 +16,16 @@ the coverage of 90% intervals of category probabilities and of weights; and the 
 """
 
 import argparse
-import pickle
 import time
 import warnings
+from copy import deepcopy
 from itertools import pairwise
 
 import numpy as np
 from _peers import fetched, split
 from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp
+from sklearn.base import clone
 
 from sk_sgmcmc import BayesianLDA, DPCategoricalMixture
 from sk_sgmcmc.datasets import fetch_corpus, load_docstrings, load_sotu, make_lda
@@ -137,9 +138,9 @@ def mixture(n_tables, n_rows=1000, **params):
         X, *truth, log_probability = planted_table(seed, n_rows + 1000)
         X, test = X[:n_rows], X[n_rows:]
         new = DPCategoricalMixture(likelihood="categorical", random_state=seed, **params)
-        at_once = pickle.loads(pickle.dumps(new))
+        at_once = clone(new)
         timed(lambda new=new, X=X: new.fit(X[: n_rows // 2]))
-        streamed = pickle.loads(pickle.dumps(new)).forget_rows()
+        streamed = deepcopy(new).forget_rows()
         seconds = [0.0, 0.0, timed(lambda model=at_once, X=X: model.fit(X))]
         for rows in np.array_split(np.arange(n_rows // 2, n_rows), N_UPDATES):
             for i, model in enumerate((new, streamed)):
