@@ -32,7 +32,7 @@ from time import perf_counter
 from sk_sgmcmc import BayesianLDA
 
 start = perf_counter()
-lda = BayesianLDA(n_components=30, random_state=0).fit(X_train)
+lda = BayesianLDA(n_components=30, random_state=0).fit(X_train, feature_names=docstrings.feature_names)
 print(f"fitted in {perf_counter() - start:.0f} s, {lda.samples_['components'].shape[1]} draws kept")
 
 # %%
