@@ -73,7 +73,7 @@ def test_first_command_of_readme_keeps_its_promise(run_here, tmp_path, importors
     importorskip("matplotlib")
     importorskip("pandas")
     (page,) = (page for page in PAGES if page.name == FIRST)
-    text, whole = page.read_text(encoding="utf-8"), "random_state=0).fit(X_train)"
+    text, whole = page.read_text(encoding="utf-8"), "random_state=0).fit(X_train"
     assert text.count(whole) == 1
     copy = tmp_path / page.name
     copy.write_text(text.replace(whole, f"n_iter=6, {whole}"), encoding="utf-8")
