@@ -69,6 +69,10 @@ class DrawPlan:
         """Whether each of the draws kept after ``kept_steps`` is used in results: all are."""
         return np.ones(len(kept_steps), dtype=bool)
 
+    def current(self, sizes):
+        """Indices of the draws that are of the present data, given the ``sizes`` of their data: all are."""
+        return list(range(len(sizes)))
+
     def uses_fit(self, kept_steps):
         """Whether a stream still uses draws of the fit that it continues; False, since this plan is of no stream."""
         return False
@@ -126,6 +130,10 @@ class StreamPlan:
         used = is_own & (kept_steps > n_burn)
         used[-1] = True
         return used if used.sum() >= ENOUGH_DRAWS else used | ~is_own
+
+    def current(self, sizes):
+        """Indices of the draws to keep, given the ``sizes`` of their data: all, since a stream keeps no data."""
+        return list(range(len(sizes)))
 
     def uses_fit(self, kept_steps):
         """Whether results use draws of the fit that the stream continues."""

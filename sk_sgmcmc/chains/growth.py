@@ -43,6 +43,10 @@ class GrowthPlan(DrawPlan):
         """Indices of the draws that stay if another one is kept: all but the oldest."""
         return list(range(1, len(kept_steps)))
 
+    def current(self, sizes):
+        """Indices of the draws that are of most of the present data; ``sizes`` as for `in_window`, the last present."""
+        return in_window(sizes, sizes[-1], self.n_draws)
+
 
 def planned_update(rule, chain, pending, n_new, size, bytes_per_draw, hottest=1.0):
     """Plan the sweeps over all data that an update makes, and those that Ctrl-C prevented in the update before.

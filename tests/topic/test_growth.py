@@ -95,6 +95,8 @@ def test_the_window_holds_recent_draws_of_most_documents_and_never_fewer_than_tw
         assert np.sum(sizes[-1] < 0.8 * chain.data.n_docs) <= max(0, FEWEST_DRAWS - np.sum(sizes[-1] == sizes[-1][-1]))
         assert len(sizes[-1]) >= FEWEST_DRAWS
     assert sizes[0][0] == 500 < sizes[-1][0]
+    chain = loaded(fitted).partial_fit(planted[0][500:1000])._chains[0]
+    assert FEWEST_DRAWS <= chain.n_kept == len(chain.record.counts) and set(chain.kept_docs) == {1000}
     kept = in_window([100] * 30 + [500] * 5, 500, 100)
     assert kept == list(range(15, 35))
     assert in_window([450] * 30, 500, 100) == list(range(30))

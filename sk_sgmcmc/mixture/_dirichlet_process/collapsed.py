@@ -173,6 +173,9 @@ class CollapsedChain(ClusterChain):
     def keep(self, draw):
         super().keep(draw)
         self.kept_rows.append(self.data.n_rows)
+        current = self.plan.current(self.kept_rows)
+        if len(current) < self.n_kept:
+            self.keep_only(current)
 
     def keep_only(self, staying):
         self.kept_rows = [self.kept_rows[i] for i in staying]
@@ -288,7 +291,7 @@ class CollapsedChain(ClusterChain):
         if self.batches.epoch > _FORMING:
             self._move_groups()
         self.step += 1
-        if self.plan.wants(self.step):
+        if self.plan.wants(self.step) and self.make_room():
             self.keep(self.current_draw())
 
     def _move_groups(self):
