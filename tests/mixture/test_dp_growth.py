@@ -163,7 +163,7 @@ def test_kept_draws_are_recent_and_no_fewer_than_twenty(saved):
         oldest.append(chain.kept_rows[0])
     assert oldest[0] == 200 < oldest[-1]
     chain = loaded(saved).partial_fit(answers(400, seed=1))._chains[0]
-    assert FEWEST_DRAWS <= chain.n_kept and min(chain.kept_rows) >= 0.8 * chain.data.n_rows
+    assert chain.n_kept >= FEWEST_DRAWS and min(chain.kept_rows) >= 0.8 * chain.data.n_rows
     model = new(n_iter=240, thin=1).fit(X[:60])
     assert model.samples_["n_clusters"].shape[1] == 120
     assert model.partial_fit(X[60:62]).samples_["n_clusters"].shape[1] == 100
