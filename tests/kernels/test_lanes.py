@@ -40,6 +40,12 @@ def weigh_under_compiled(counts, row, factor, prior, row_of_prior, left_out, run
     return OK
 
 
+@kernel(I8(U2_2, I8, F4_1, writable(F4, 2), I8, writable(F4, 2), I8, F4_1, F4_1, F4_1))
+def weigh_scaled_compiled(counts, row, factor, prior, row_of_prior, scale, left_out, running, ends, total):
+    total[0] = lanes.weigh_scaled(counts, row, factor, prior, row_of_prior, scale, left_out, running, ends)
+    return OK
+
+
 @kernel(I8(F4_1, F4_1, I8, F4, F4))
 def pick_compiled(running, ends, width, target, u):
     return lanes.pick(running, ends, width, target, u)
@@ -102,6 +108,26 @@ def test_sums_under_a_prior_of_each_column_equal_those_of_python(n):
     for ours, slow in zip(*found, strict=True):
         np.testing.assert_array_equal(ours, slow)
     weights = row.factor * (row.counts[2] + prior[3])
+    weights[row.left_out] = 0.0
+    np.testing.assert_allclose(total[0], weights.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_sums_of_scaled_weights_equal_those_of_python(n):
+    row = Row(n, dtype=np.uint16)
+    prior, scale = (row.rng.random((4, row.width), dtype=np.float32) for _ in range(2))
+    found = []
+    for function in (weigh_scaled_compiled, lanes._weigh_scaled_of_python):
+        running, ends, total = np.zeros(row.width, np.float32), np.zeros(lanes.LANES, np.float32), np.zeros(1, F4.name)
+        args = row.counts, 2, row.factor, prior, 3, scale, row.left_out, running, ends
+        if function is weigh_scaled_compiled:
+            function(*args, total)
+        else:
+            total[0] = function(*args)
+        found.append((running, ends, total))
+    for ours, slow in zip(*found, strict=True):
+        np.testing.assert_array_equal(ours, slow)
+    weights = row.factor * (row.counts[2] + prior[3]) * scale[3]
     weights[row.left_out] = 0.0
     np.testing.assert_allclose(total[0], weights.sum(), rtol=1e-6)
 

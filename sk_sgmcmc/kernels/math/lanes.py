@@ -133,11 +133,11 @@ def _numbers(builder, counts, place, dtype):
     return builder.sitofp(builder.zext(n, _INTS) if bits < 32 else n, _FLOATS)
 
 
-def _weighing(context, builder, signature, args, prior_at, first_output, power=lambda weights: weights):
-    """Code of `weigh`, `weigh_heated` and `weigh_under`.
+def _weighing(context, builder, signature, args, prior_at, first_output, power=lambda weights, k: weights):
+    """Code of all functions that weigh.
 
     ``prior_at`` maps the position in a row to the vector that is added to the counts. ``first_output`` is the index of
-    the argument ``running``. ``power`` transforms a vector of weights.
+    the argument ``running``. ``power`` transforms the vector of weights at a position.
     """
     places = 0, 2, first_output, first_output + 1
     counts, factor, running, ends = (_array(context, builder, signature, args, i) for i in places)
@@ -148,7 +148,7 @@ def _weighing(context, builder, signature, args, prior_at, first_output, power=l
     k, (sums, number), again = _loop(builder, 0, width, LANES, _ZEROS, numbers)
     n = _numbers(builder, counts, builder.add(start, k), signature.args[0].dtype)
     c = builder.load(_vector(builder, factor, k, _FLOATS), align=4)
-    weights = power(builder.fmul(c, builder.fadd(n, prior_at(k))))
+    weights = power(builder.fmul(c, builder.fadd(n, prior_at(k))), k)
     weights = builder.select(builder.icmp_signed("==", number, left_out), _ZEROS, weights)
     total = builder.fadd(sums, weights)
     builder.store(total, _vector(builder, running, k, _FLOATS), align=4)
@@ -159,6 +159,13 @@ def _weighing(context, builder, signature, args, prior_at, first_output, power=l
     zero = ir.Constant(width.type, 0)
     builder.store(total, _vector(builder, ends, zero, _FLOATS), align=4)
     return builder.extract_element(total, ir.Constant(_INT, LANES - 1))
+
+
+def _row_of(target, builder, signature, args, i):
+    """Code that maps a position to the vector there, in row ``args[4]`` of the table ``args[i]``."""
+    table = _array(target, builder, signature, args, i)
+    start = builder.mul(args[4], _width(builder, table))
+    return lambda k: builder.load(_vector(builder, table, builder.add(start, k), _FLOATS), align=4)
 
 
 @intrinsic
@@ -191,7 +198,7 @@ def weigh_heated(context, counts, row, factor, beta, left_out, running, ends, po
     def generate(target, builder, signature, args):
         beta, power, shift = (_repeated(builder, args[i], _FLOATS) for i in (3, 7, 8))
 
-        def heated(weights):
+        def heated(weights, k):
             bits = builder.sitofp(builder.bitcast(weights, _INTS), _FLOATS)
             return builder.bitcast(builder.fptosi(builder.fadd(builder.fmul(bits, power), shift), _INTS), _FLOATS)
 
@@ -208,15 +215,24 @@ def weigh_under(context, counts, row, factor, prior, row_of_prior, left_out, run
     """`weigh` with a row of ``prior``, (n_rows_of_prior, width) float32, in place of one number."""
 
     def generate(target, builder, signature, args):
-        prior = _array(target, builder, signature, args, 3)
-        start = builder.mul(args[4], _width(builder, prior))
-
-        def prior_at(k):
-            return builder.load(_vector(builder, prior, builder.add(start, k), _FLOATS), align=4)
-
-        return _weighing(target, builder, signature, args, prior_at, 6)
+        return _weighing(target, builder, signature, args, _row_of(target, builder, signature, args, 3), 6)
 
     return types.float32(counts, types.int64, factor, prior, types.int64, types.int64, running, ends), generate
+
+
+@intrinsic
+def weigh_scaled(context, counts, row, factor, prior, row_of_prior, scale, left_out, running, ends):
+    """`weigh_under` with every weight multiplied by its entry of row ``row_of_prior`` of ``scale``."""
+
+    def generate(target, builder, signature, args):
+        prior_at = _row_of(target, builder, signature, args, 3)
+        scale_at = _row_of(target, builder, signature, args, 5)
+        return _weighing(
+            target, builder, signature, args, prior_at, 7, lambda weights, k: builder.fmul(weights, scale_at(k))
+        )
+
+    signature = types.float32(counts, types.int64, factor, prior, types.int64, scale, types.int64, running, ends)
+    return signature, generate
 
 
 @intrinsic
@@ -283,6 +299,10 @@ def _weigh_of_python(counts, row, factor, beta, left_out, running, ends, power=N
     weights = factor * (counts[row].astype(np.float32) + beta)
     if power is not None:
         weights = (weights.view(np.int32).astype(np.float32) * power + shift).astype(np.int32).view(np.float32)
+    return _summed_of_python(weights, left_out, running, ends)
+
+
+def _summed_of_python(weights, left_out, running, ends):
     weights[left_out] = 0.0
     weights = np.cumsum(weights.reshape(-1, LANES), axis=0, dtype=np.float32)
     running[: weights.size] = weights.ravel()
@@ -298,6 +318,12 @@ def _weigh_under_of_python(counts, row, factor, prior, row_of_prior, left_out, r
     return _weigh_of_python(counts, row, factor, prior[row_of_prior], left_out, running, ends)
 
 
+def _weigh_scaled_of_python(counts, row, factor, prior, row_of_prior, scale, left_out, running, ends):
+    """The same as `weigh_scaled` in Python."""
+    weights = factor * (counts[row].astype(np.float32) + prior[row_of_prior]) * scale[row_of_prior]
+    return _summed_of_python(weights, left_out, running, ends)
+
+
 def _pick_of_python(running, ends, width, target, u):
     """The same as `pick` in Python."""
     lane = min(int(np.sum(ends <= target)), LANES - 1)
@@ -310,4 +336,4 @@ def _pick_of_python(running, ends, width, target, u):
 if config.DISABLE_JIT:
     prefetch_row, pick = _prefetch_of_python, _pick_of_python
     weigh = weigh_heated = _weigh_of_python
-    weigh_under = _weigh_under_of_python
+    weigh_under, weigh_scaled = _weigh_under_of_python, _weigh_scaled_of_python

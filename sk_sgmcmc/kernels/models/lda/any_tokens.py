@@ -4,22 +4,24 @@ The method is the same as in ``whole_tokens``. Topics have columns in the table 
 tokens may be set aside without a column. Their weights are their priors times the same number, so all of them are one
 entry of a draw. The cost of a token is therefore proportional to the number of columns, not of topics.
 
-The same source makes the kernels for documents whose proportions have a scaled Dirichlet distribution. There, topics
-also have a weight of their own in each document. numba drops the branches on ``auxiliary is None`` before it compiles.
+The same source makes the kernels for documents whose proportions have a scaled Dirichlet distribution, in which topics
+also have a weight of their own in each document, and for words that differ between groups of documents, in which every
+word has a weight of its own in each topic. numba drops the branches on arguments that are None before it compiles.
 """
 
 import numpy as np
 from numba import types
 
-from ..._jit import F1, F1_IN, F2, F2_IN, I1_IN, I8, RNG, helper, kernel, read_only, writable
-from ...math.lanes import GROUP, LANES, pick, prefetch_row, weigh, weigh_under
+from ..._jit import F1, F1_IN, F2, F2_IN, F3, I1_IN, I8, RNG, helper, kernel, read_only, writable
+from ...math.lanes import GROUP, LANES, pick, prefetch_row, weigh, weigh_scaled, weigh_under
 from ...math.random import GOLDEN, mix64
 from .assignments import I4_IN, Z
 
-U2_2, I4_1 = writable(types.uint16, 2), writable(types.int32, 1)
-F4_1_IN, F4_2_IN = read_only(types.float32, 1), read_only(types.float32, 2)
+U2_2, U2_3, I4_1 = writable(types.uint16, 2), writable(types.uint16, 3), writable(types.int32, 1)
+F4_1_IN, F4_2_IN, F4_3_IN = (read_only(types.float32, n) for n in (1, 2, 3))
 
 DONE = -1
+_NOTHING = 1e-9  # sums of counts up to this number are rounding errors of sums of weights
 SHORT = 2**16  # number of a word's tokens from which on uint16 overflows
 _AHEAD = np.uintp(6)  # tokens by which rows are prefetched
 _LOW = np.uint64(0xFFFFFF)
@@ -50,14 +52,25 @@ def _bring_back(alpha, mass, column, topic, rng):
     return j
 
 
+@helper
+def _per_mass(mass, sums, pull, entry, j):
+    """The factor of a word's weight that topic j has in common for all words, given the sum of its counts."""
+    if pull is None:
+        return 1.0 / (mass + sums[j])
+    if mass > _NOTHING:
+        return pull[j] / mass
+    return entry[j]
+
+
 def _sweep(
     begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row, sums, rng,
-    rate, auxiliary,
+    rate, auxiliary, scale, pull, entry,
 ):  # fmt: skip
     """Redraw the topic of every token of documents start:stop given all others, beginning at token ``begin``.
 
     p(k) is proportional to (n_dk + alpha_k) (n_wk + beta_wk) / (n_k + sum_w beta_wk), without the token itself. With
-    ``auxiliary``, it is also divided by rate_k + auxiliary_d.
+    ``auxiliary``, it is also divided by rate_k + auxiliary_d. With ``scale``, the second fraction is
+    (n_wk + beta_wk) scale_wk pull_k / n_k, or if n_k is 0, beta_wk scale_wk entry_k.
 
     Parameters
     ----------
@@ -72,6 +85,8 @@ def _sweep(
     sums : (width,), sums of the word prior over words
     rate, auxiliary : (n_groups, n_topics) and (n_docs,), or None and None
         With them, every topic has a column, and ``alpha`` contains the shapes of a scaled Dirichlet distribution.
+    scale, pull, entry : (n_rows, width) float32, (width,) and (width,), or None
+        With them, every topic has a column, and ``row`` is the row of ``scale`` as well; see `group_words`.
 
     Returns
     -------
@@ -93,9 +108,9 @@ def _sweep(
     for j in range(width):
         if topic[j] >= 0:
             n_free += mass[j] == 0.0
-            less[j] = 1.0 / (mass[j] - 1.0 + sums[j])
-            inverse[j] = 1.0 / (mass[j] + sums[j])
-            more[j] = 1.0 / (mass[j] + 1.0 + sums[j])
+            less[j] = _per_mass(mass[j] - 1.0, sums, pull, entry, j)
+            inverse[j] = _per_mass(mass[j], sums, pull, entry, j)
+            more[j] = _per_mass(mass[j] + 1.0, sums, pull, entry, j)
     aside = 0.0  # sum of alpha over the topics set aside
     last = np.uintp(token_ptr[stop] - 1)
     weight = 1.0
@@ -130,6 +145,10 @@ def _sweep(
             if n_free == 0 and aside > 0.0:
                 return np.int64(i)
             prefetch_row(table, np.int64(words[min(np.uintp(i) + _AHEAD, last)]))
+            if scale is not None:
+                ahead = np.int64(row[words[min(np.uintp(i) + _AHEAD, last)]])
+                prefetch_row(beta, ahead)
+                prefetch_row(scale, ahead)
             w = np.uintp(words[i])
             r = np.int64(row[w])
             old = np.uintp(column[z[i]])
@@ -142,7 +161,11 @@ def _sweep(
             if auxiliary is not None:
                 own *= share[old]
             if weighted:
-                factor_old = np.float32((n_doc[old] - own + prior[old]) / (mass[old] - weight + sums[old]))
+                if pull is None:
+                    factor_old = np.float32((n_doc[old] - own + prior[old]) / (mass[old] - weight + sums[old]))
+                else:
+                    left = _per_mass(mass[old] - weight, sums, pull, entry, old)
+                    factor_old = np.float32((n_doc[old] - own + prior[old]) * left)
             else:
                 factor_old = np.float32((n_doc[old] - own + prior[old]) * less[old])
             rest = 0.0
@@ -151,6 +174,9 @@ def _sweep(
                 p = factor_old * (np.float32(table[w, old] - weight) + b)
                 others = weigh(table, np.int64(w), factor, b, np.int64(old), running, ends)
                 rest = aside * b / sums[0]
+            elif scale is not None:
+                p = factor_old * (np.float32(table[w, old] - weight) + beta[r, old]) * scale[r, old]
+                others = weigh_scaled(table, np.int64(w), factor, beta, r, scale, np.int64(old), running, ends)
             else:
                 p = factor_old * (np.float32(table[w, old] - weight) + beta[r, old])
                 others = weigh_under(table, np.int64(w), factor, beta, r, np.int64(old), running, ends)
@@ -183,17 +209,17 @@ def _sweep(
             table[w, new] += weight
             mass[new] += weight
             if weighted:
-                inverse[old] = 1.0 / (mass[old] + sums[old])
-                inverse[new] = 1.0 / (mass[new] + sums[new])
+                inverse[old] = _per_mass(mass[old], sums, pull, entry, old)
+                inverse[new] = _per_mass(mass[new], sums, pull, entry, new)
                 factor[new] = (n_doc[new] + prior[new]) * inverse[new]
                 continue
             factor[new] = (n_doc[new] + prior[new]) * more[new]
             more[old] = inverse[old]
             inverse[old] = less[old]
-            less[old] = 1.0 / (mass[old] - 1.0 + sums[old])
+            less[old] = _per_mass(mass[old] - 1.0, sums, pull, entry, old)
             less[new] = inverse[new]
             inverse[new] = more[new]
-            more[new] = 1.0 / (mass[new] + 1.0 + sums[new])
+            more[new] = _per_mass(mass[new] + 1.0, sums, pull, entry, new)
         for i in range(lo, hi):
             n_doc[column[z[i]]] = 0.0
     return DONE
@@ -202,7 +228,7 @@ def _sweep(
 def _signature(table, beta, rate=types.none, auxiliary=types.none):
     return I8(
         I8, I8, I8, I1_IN, I4_IN, F1_IN, Z, table, F1, I4_1, I4_1, F2_IN, I1_IN, beta, I4_IN, F1_IN, RNG, rate,
-        auxiliary,
+        auxiliary, types.none, types.none, types.none,
     )  # fmt: skip
 
 
@@ -224,4 +250,58 @@ def sweep(begin, start, stop, token_ptr, words, weights, z, table, *rest, rate=N
     kinds = (sweep_short, sweep_short_under) if table.dtype == np.uint16 else (sweep_long, sweep_long_under)
     if auxiliary is not None:
         kinds = (scaled_short, scaled_short_under) if table.dtype == np.uint16 else (scaled_long, scaled_long_under)
-    return kinds[beta.ndim - 1](begin, start, stop, token_ptr, words, weights, z, table, *rest, rate, auxiliary)
+    return kinds[beta.ndim - 1](
+        begin, start, stop, token_ptr, words, weights, z, table, *rest, rate, auxiliary, None, None, None
+    )
+
+
+# ---------------------------------------------------------------------------------------------- words that differ
+
+_sweep_helper = helper(_sweep)
+
+
+def _sweep_groups(
+    start, stop, token_ptr, words, weights, z, tables, masses, topics, alpha, group, word_group, beta, row, scales,
+    pulls, entries, rng, rate, auxiliary,
+):  # fmt: skip
+    """`_sweep` of documents whose words have a distribution of their own in each group ``word_group`` of documents.
+
+    Parameters
+    ----------
+    tables, masses : (n_groups, n_words, width) and (n_groups, width), as ``table`` and ``mass`` of each group
+    topics : (width,), the topics, and -1 beyond the last one
+    word_group : (n_docs,)
+    beta : (n_words, width) float32
+    scales, pulls, entries : (n_groups, n_words, width) float32, (n_groups, width) and (n_groups, width)
+    """
+    column = topics[: alpha.shape[1]]
+    first = start
+    while first < stop:
+        g = word_group[first]
+        last = first + 1
+        while last < stop and word_group[last] == g:
+            last += 1
+        _sweep_helper(
+            0, first, last, token_ptr, words, weights, z, tables[g], masses[g], column, topics, alpha, group, beta, row,
+            pulls[g], rng, rate, auxiliary, scales[g], pulls[g], entries[g],
+        )  # fmt: skip
+        first = last
+
+
+def _groups_signature(table, rate=types.none, auxiliary=types.none):
+    return types.void(
+        I8, I8, I1_IN, I4_IN, F1_IN, Z, table, F2, I4_1, F2_IN, I1_IN, I1_IN, F4_2_IN, I4_IN, F4_3_IN, F2_IN, F2_IN,
+        RNG, rate, auxiliary,
+    )  # fmt: skip
+
+
+groups_short = kernel(_groups_signature(U2_3), name="groups_short")(_sweep_groups)
+groups_long = kernel(_groups_signature(F3), name="groups_long")(_sweep_groups)
+scaled_groups_short = kernel(_groups_signature(U2_3, F2_IN, F1_IN), name="scaled_groups_short")(_sweep_groups)
+scaled_groups_long = kernel(_groups_signature(F3, F2_IN, F1_IN), name="scaled_groups_long")(_sweep_groups)
+
+
+def sweep_groups(start, stop, token_ptr, words, weights, z, tables, *rest, rate=None, auxiliary=None):
+    """Redraw topics by the kernel for these tables and documents; arguments are as for `_sweep_groups`."""
+    kinds = (groups_short, groups_long) if auxiliary is None else (scaled_groups_short, scaled_groups_long)
+    kinds[tables.dtype != np.uint16](start, stop, token_ptr, words, weights, z, tables, *rest, rate, auxiliary)
