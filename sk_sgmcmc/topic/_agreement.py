@@ -147,8 +147,8 @@ def number_topics(draws, samples, metric, groups, best_chain, n_rounds=2):
     means = np.stack([draws.mean_of_chain(c) for c in range(n_chains)])
     reference = best_chain(means)
     for c in (reference, *(c for c in range(n_chains) if c != reference)):
-        target = means[0 if c == reference else reference]
-        order = align_topics(target, means[c], metric=metric, groups=groups)
+        target, own = (_scaled(means[i], metric) for i in (0 if c == reference else reference, c))
+        order = align_topics(target, own, metric=metric, groups=groups)
         if not np.array_equal(order, np.arange(n_topics)):
             draws.reorder(c, order)
             _reorder(samples, (c,), order, axis=1)
@@ -158,6 +158,11 @@ def number_topics(draws, samples, metric, groups, best_chain, n_rounds=2):
     distances[reference] = 0.0
     spread = np.stack([draws.spread(c, means[c], metric) for c in range(n_chains)])
     return Agreement.of_distances(reference, distances, spread), means
+
+
+def _scaled(topics, metric):
+    """Topics with rows that sum to 1, if these are probabilities: the words of each of several groups may sum to 1."""
+    return topics / np.round(topics.sum(axis=1, keepdims=True)) if metric == "hellinger" else topics
 
 
 def _reorder(samples, place, order, axis):

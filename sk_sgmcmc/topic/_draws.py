@@ -94,6 +94,11 @@ class TopicDraws:
         self._components = components
 
     @property
+    def of_documents(self):
+        """The draws with which the words of documents are compared."""
+        return self
+
+    @property
     def shape(self):
         """(n_chains, n_kept, n_topics, n_features)."""
         return self._components.shape

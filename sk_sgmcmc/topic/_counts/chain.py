@@ -6,7 +6,7 @@ from copy import deepcopy
 
 import numpy as np
 
-from ...chains.chain import DRAW_MEMORY, TINY, Chain
+from ...chains.chain import DRAW_MEMORY, Chain
 from ...chains.growth import BLOCK_SWEEPS, in_window
 from ...chains.minibatches import Minibatches
 from ...exceptions import WorkersLostError
@@ -15,7 +15,7 @@ from .corpus import AssignedShards, Round, pieces
 from .doc_counts import DocumentRecord, counted
 from .document_prior import Progress
 from .growth import drawn_given_counts, evenly_spaced, grown, runs_of, taken_in
-from .record import CountRecord, TopicRecord
+from .record import CountRecord
 from .start import StartStep, first_assignments
 from .sweeps import GivenTopicsStep, ShardCounts, first_temperature, temperature
 
@@ -106,7 +106,7 @@ class TopicChain(Chain):
     def __setstate__(self, state):
         super().__setstate__(state)
         if self.collapsed is not None:
-            self.collapsed.rejoin(self.z, self.word_prior.table())
+            self.word_prior.rejoin(self.collapsed, self.z)
 
     def bind(self, data):
         self.data, self._pool = data, None
@@ -154,16 +154,10 @@ class TopicChain(Chain):
         self.doc_prior.refine(sample, z, self.word_prior.table(), self.rng)
         topics.begin_from(z, *self.doc_prior.table(sample))
 
-    def _fit_word_prior(self):
-        """Update the word prior from the counts after a pass of collapsed sweeps."""
-        if self.word_prior.update(self.collapsed.counts, self.n_passes):
-            self.collapsed.set_topic_word_prior(self.word_prior.table())
-
     def _after_pass(self, progress):
-        """Update the document prior after a collapsed pass over all documents, and in burn-in also the word prior."""
+        """Update the priors after a collapsed pass over all documents."""
         self.doc_prior.update(self._assigned(), progress)
-        if progress.burns_in:
-            self._fit_word_prior()
+        self.word_prior.follow(self.collapsed, progress)
 
     # -- draws -----------------------------------------------------------------------------------------------------
 
@@ -185,8 +179,7 @@ class TopicChain(Chain):
     def _as_draw(self, topics):
         """The state as a draw; this brings all words of ``topics`` up to date."""
         if topics is None:
-            cells = np.maximum(self.rng.standard_gamma(self.word_prior.table() + self.collapsed.counts), TINY)
-            components = cells / cells.sum(axis=0)
+            components = self.word_prior.drawn(self.collapsed.counts, self.rng)
         else:
             components = self._up_to_date(topics)
         return {"components": np.ascontiguousarray(components.T, dtype=np.float32), **self.doc_prior.draw()}
@@ -198,8 +191,7 @@ class TopicChain(Chain):
     def present_topics(self):
         """Posterior mean of the topics given the present assignments, (n_words, n_topics)."""
         self._ensure_started()
-        shape = self.word_prior.table() + self.collapsed.counts
-        return shape / shape.sum(axis=0)
+        return self.word_prior.mean(self.collapsed.counts)
 
     def spread(self):
         """The spread of particles (see `ParticleTopicChain.spread`); None, since this chain has no particles."""
@@ -229,12 +221,15 @@ class CollapsedChain(TopicChain):
         if self.z is not None:  # The chain was unpickled, or is bound to other shards.
             self.z = data.shards.assignments(self.z)
             if self.collapsed is not None:
-                self.collapsed.rejoin(self.z, self.word_prior.table())
+                self.word_prior.rejoin(self.collapsed, self.z)
         return self
 
     def restart(self, plan):
         super().restart(plan)
-        self.record, self.kept_docs = TopicRecord(self.assignment_seed), []  # Documents with which draws were made.
+        self.record, self.kept_docs = (
+            self.word_prior.record(self.assignment_seed),
+            [],
+        )  # Documents with which draws were made.
         self._record_documents()
 
     def _ensure_started(self):
@@ -251,7 +246,7 @@ class CollapsedChain(TopicChain):
         self.word_prior.begin(corpus.start.total if corpus.shards.is_in_memory else corpus.n_tokens)
         if corpus.shards.is_in_memory:
             self.z = z
-            self.collapsed = self.doc_prior.sweeps(corpus.documents, z, self.word_prior.table())
+            self.collapsed = self.word_prior.sweeps(corpus.documents, z, self.doc_prior)
         else:
             self.record = CountRecord(self.assignment_seed)
             topics = None if topics is None else topics.without_documents()
@@ -292,12 +287,12 @@ class CollapsedChain(TopicChain):
             counts = self.collapsed.counts
         lengths = np.diff(documents.token_ptr)
         words = documents.words[np.repeat(is_new, lengths)]
-        found = drawn_given_counts(words, self.word_prior.table() + counts, self.doc_prior.alpha, self.rng)
+        found = drawn_given_counts(words, self.word_prior.shapes(counts), self.doc_prior.alpha, self.rng)
         self.z = grown(self.z, is_new, lengths, found)
         last = self.record.last
         self.record.extend(data.n_words, None if last is None else grown(last, is_new, lengths, found))
         super().bind(data)
-        self.collapsed = self.doc_prior.sweeps(documents, self.z, self.word_prior.table())
+        self.collapsed = self.word_prior.sweeps(documents, self.z, self.doc_prior)
         self.doc_prior.append()
         priors = self.doc_prior.sweep_priors(documents)
         for _ in range(BLOCK_SWEEPS):
@@ -471,7 +466,8 @@ class CollapsedChain(TopicChain):
 
     def _kept_draw(self):
         """Record the counts, from which topics are drawn on demand, and return the draw of the document prior."""
-        self.record.add(self.step, self.collapsed.counts, self.z, lambda: self.topic_groups)
+        counts = self.collapsed.counts
+        self.record.add(self.step, counts, self.z, lambda: self.topic_groups, self.word_prior.state(counts))
         return self.doc_prior.draw()
 
     def draws(self):

@@ -54,7 +54,7 @@ def check_duplicate_topics(components, in_use):
     return [DUPLICATE_TOPICS.fired(distances.min(), meaning, remedy)]
 
 
-def check_unigram(table, probe, word_counts):
+def check_unigram(table, probe, word_shares):
     """Check that topics predict words no worse than the unigram model, which gives each word its share of the corpus.
 
     Parameters
@@ -63,10 +63,11 @@ def check_unigram(table, probe, word_counts):
         The columns of a `Diagnosis`.
     probe : PredictiveProbe
         Some of the fitted documents.
-    word_counts : ndarray of shape (n_words,)
+    word_shares : ndarray of shape (n_words,)
+        The probabilities of the unigram model.
     """
     found = dict(zip(table["quantity"], table["mean"], strict=True))
-    reached, unigram = found.get("log_predictive", 0.0), log_of_shares(probe, word_counts)
+    reached, unigram = found.get("log_predictive", 0.0), log_of_shares(probe, word_shares)
     if reached > unigram - WORSE_THAN_UNIGRAM.limit:
         return [WORSE_THAN_UNIGRAM.passed(unigram - reached)]
     meaning = (

@@ -146,6 +146,14 @@ class DocumentPrior:
         """The collapsed sweeps of all documents, a `Shard`, under this prior."""
         return sweeps_of(shard, z, topic_word_prior, self.leaves_topics_empty)
 
+    @staticmethod
+    def token_priors(priors, group, shard, start, stop, z, rng):
+        """The Dirichlet parameters that sweeps of documents start:stop take, and further arguments, a dict.
+
+        ``priors`` and ``group`` are those of `sweep_priors`.
+        """
+        return priors, {}
+
     def block_sweeps(self, shard, z, topic_word_prior, is_whole):
         """The collapsed sweeps of a block that a draw takes in; ``is_whole`` says whether its counts are whole."""
         return (sweeps_of if is_whole else GeneralSweeps)(shard, z, topic_word_prior)

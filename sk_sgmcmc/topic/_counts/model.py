@@ -265,7 +265,7 @@ class CountTopicModel(TopicsOfWords):
             refuse_minibatches(sampler, pair)
         corpus = self._check_X(X, reset=True, **given)
         warn_if_empty(corpus)
-        self._begin(checked_names(feature_names, corpus.n_words))
+        self._begin(checked_names(feature_names, self._n_words_of(corpus)))
         stored = stores_assignments(sampler, corpus, self.assignments, self.total_samples)
         n_batch = self._n_batch(sampler, corpus, stored)
         n_iter = int(self.n_iter or default_steps(sampler, corpus, stored, n_batch))
@@ -305,13 +305,17 @@ class CountTopicModel(TopicsOfWords):
         total, self._warned_total = checked_total(self.total_samples, seen, self._warned_total)
         # Resolve at each call of a stream: the user may have set another step size, and N/n limits it on flat space.
         resolved = resolved_sampler(sampler, pair, corpus, 0.0 if stored else total / n_batch, self.whiten)
-        n_sweeps, (alpha, word_prior) = checked_sweeps(self.n_sweeps), self._priors(corpus.n_words)
+        n_sweeps, (alpha, word_prior) = checked_sweeps(self.n_sweeps), self._priors(self._n_words_of(corpus))
         self._token_args = n_batch, total
         data = self._token_corpus(corpus)
         self._fingerprint = data.fingerprint()
         if not is_known:
             counts = corpus.word_counts
-            self.word_counts_ = None if counts is None else counts + padded(self.word_counts_, corpus.n_words)
+            if counts is None:
+                self.word_counts_ = None
+            else:
+                counts = self._of_words(counts)
+                self.word_counts_ = counts + padded(self.word_counts_, counts.size)
         self._name_samplers(resolved, plan.streams)
         flat = self._flat_arguments(pair)
         n_sweeps = (0, 1) if stored else n_sweeps
@@ -504,16 +508,20 @@ class CountTopicModel(TopicsOfWords):
         corpus = self._check_X(X, reset=False, **given)
         refuse_too_many_tokens(corpus, self.n_chains)
         checked_sweeps(self.n_sweeps)
-        self._feature_names = checked_names(feature_names, corpus.n_words, self._feature_names)
-        block, word_prior = self._token_corpus(corpus), self._priors(corpus.n_words)[1]
+        self._feature_names = checked_names(feature_names, self._n_words_of(corpus), self._feature_names)
+        block, word_prior = self._token_corpus(corpus), self._priors(self._n_words_of(corpus))[1]
         digest = digest_of(corpus)
         is_known = digest in self._known
+        grows = self._kept is not None and self._keeps(self._kept.n_tokens + (0 if is_known else corpus.n_tokens))
+        if not grows:
+            self._refuse_taking_in()
         # All arguments are checked at this point: below, chains change and nothing is refused.
         self._fingerprint, self._known = block.fingerprint(), known_with(self._known, digest)
         if not is_known:
             self.n_samples_seen_ += corpus.n_docs
-            self.word_counts_ = padded(self.word_counts_, corpus.n_words) + corpus.word_counts
-        if self._kept is not None and self._keeps(self._kept.n_tokens + (0 if is_known else corpus.n_tokens)):
+            counts = self._of_words(corpus.word_counts)
+            self.word_counts_ = padded(self.word_counts_, counts.size) + counts
+        if grows:
             return self._append(corpus, is_known, word_prior)
         step, self._kept, self._forgot = self._chains[0].step, None, True
         if not is_known:
@@ -533,6 +541,9 @@ class CountTopicModel(TopicsOfWords):
         self._kept, data = kept, self._kept_data(kept)
         chains = [chain.append(data, is_new, word_prior, copy(plan)) for chain in self._chains]
         return self._run(chains, plan.n_iter)
+
+    def _refuse_taking_in(self):
+        """Raise if kept draws cannot take in documents by themselves, without the earlier ones."""
 
     def _kept_data(self, kept):
         """The `TokenCorpus` of a `KeptCorpus`."""
@@ -585,6 +596,7 @@ class CountTopicModel(TopicsOfWords):
             return best_chain(means, data, lambda c, docs: self._prior_in_chain(samples, c, chains[c], data, docs))
 
         self._agreement, means = number_topics(draws, samples, self._metric, groups, best)
+        draws, means = self._in_words(draws, means)
         self.samples_ = Samples(samples, draws)
         if self.word_counts_ is None:  # Counts in blocks are known only from the assignments.
             self.word_counts_ = chains[0].collapsed.counts.sum(axis=1, dtype=np.float64)
@@ -592,12 +604,34 @@ class CountTopicModel(TopicsOfWords):
         self.components_ = means[self.reference_chain_] if len(means) == 1 else means[self.reference_chain_].copy()
         self.components_ /= self.components_.sum(axis=1, keepdims=True)
 
+    # Hooks for models in which documents differ in the words of topics.
+
+    def _n_words_of(self, corpus):
+        """Number of words of a corpus."""
+        return corpus.n_words
+
+    def _of_words(self, counts):
+        """Counts of words, given those of a corpus."""
+        return counts
+
+    def _in_words(self, draws, means):
+        """`TopicDraws` as users read them, and the chains' mean topics."""
+        return draws, means
+
+    def _mean_of_words(self, words):
+        """The posterior mean of the topics for some words of documents, (n_words, n_topics)."""
+        return words_of(self.components_, words)
+
+    def _word_shares(self):
+        """The share of each word of the documents in all tokens."""
+        return self.word_counts_ / max(self.word_counts_.sum(), 1.0)
+
     def _prior_in_chain(self, samples, c, chain, data, docs):
         """Mean Dirichlet parameter of documents ``docs`` of ``data`` over the draws of chain ``c``."""
         return samples["doc_topic_prior"][c].mean(axis=0) if "doc_topic_prior" in samples else chain.doc_topic_prior
 
     def _monitored(self, chains):
-        return predictive_draws(chains, self._topic_draws, self._prior_of_draw)
+        return predictive_draws(chains, self._topic_draws.of_documents, self._prior_of_draw)
 
     def _checks(self, chains):
         found = super()._checks(chains)
@@ -609,10 +643,9 @@ class CountTopicModel(TopicsOfWords):
         probe = PredictiveProbe(data)
         prior_of = partial(self._prior_of_draw, data)
         scale = float(self.topic_prior_scale) if self.topic_prior == "normal" else None
-        draws, counts = self._topic_draws, self.word_counts_
-        own = check_unigram(self._diagnostics, probe, counts)
+        own = check_unigram(self._diagnostics, probe, self._word_shares())
         if not any_fired(own):
-            own += check_spread(chains, draws, probe, prior_of, counts, scale)
+            own += check_spread(chains, self._topic_draws.of_documents, probe, prior_of, self.word_counts_, scale)
         return [*found, *own]
 
     def _doc_prior(self, corpus, draws=None):
@@ -679,7 +712,7 @@ class CountTopicModel(TopicsOfWords):
 
     def _transform(self, X, **given):
         check_is_fitted(self)
-        topics = [partial(words_of, self.components_)]
+        topics = [self._mean_of_words]
         found = [
             doc_topic_proportions(corpus.to_csr(), topics, self._doc_prior(corpus), n_jobs=self.n_jobs)
             for corpus in self._check_X(X, reset=False, **given).corpora()
@@ -702,9 +735,10 @@ class CountTopicModel(TopicsOfWords):
 
     def _draws_of_corpus(self, corpus, n_draws, random_state, *, groups=None):
         refuse_too_many_tokens(corpus, 1, "fewer rows at once")
-        c, n_kept = self.reference_chain_, self._topic_draws.shape[1]
+        c, draws = self.reference_chain_, self._topic_draws.of_documents
+        n_kept = draws.shape[1]
         chosen = chosen_draws(n_kept, n_draws)
-        topics = [lambda used, s=s: words_of(self._topic_draws.kept_draw(c, s), used) for s in chosen]
+        topics = [lambda used, s=s: words_of(draws.kept_draw(c, s), used) for s in chosen]
         prior = self._doc_prior(corpus, c * n_kept + chosen)
         return proportion_draws(corpus, topics, prior, random_state=random_state, groups=groups, n_jobs=self.n_jobs)
 
@@ -743,7 +777,7 @@ class CountTopicModel(TopicsOfWords):
 
     def _completion(self, X, **given):
         check_is_fitted(self)
-        draws = self._topic_draws
+        draws = self._topic_draws.of_documents
         n_chains, n_kept, *_ = draws.shape
         chosen = scored_draws(n_chains * n_kept)
         topics = [partial(draws.mean_of_words, *divmod(i, n_kept)) for i in chosen]
@@ -761,7 +795,8 @@ class CountTopicModel(TopicsOfWords):
     def _present_score(self, held_out):
         (corpus, observed, hidden), chain = held_out, self._chains[0]
         prior = self._present_doc_prior(chain, corpus)
-        return document_completion(observed, hidden, chain.present_topics().T, doc_topic_prior=prior).score
+        topics = [partial(words_of, chain.present_topics().T)]
+        return document_completion(observed, hidden, topics, doc_topic_prior=prior).score
 
 
 def _checked_rows(described, n_docs):

@@ -80,12 +80,11 @@ class PredictiveProbe:
         return theta
 
 
-def log_of_shares(probe, word_counts):
-    """Mean log probability of a hidden token of a `PredictiveProbe` under the unigram model."""
+def log_of_shares(probe, word_shares):
+    """Mean log probability of a hidden token of a `PredictiveProbe` if words have probabilities ``word_shares``."""
     if probe.is_empty:
         return -np.inf
-    shares = word_counts[probe.words, None] / word_counts.sum()
-    return probe.look(shares, np.ones(1))[0]
+    return probe.look(word_shares[probe.words, None], np.ones(1))[0]
 
 
 def _some(data):

@@ -1,7 +1,7 @@
 """Records of the counts of assignments, from which draws of topics are made on demand; choice of a reference chain."""
 
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -11,6 +11,7 @@ from ...chains.convergence import evenly
 from ...kernels.math import dirichlet
 from ...kernels.models.lda import assignments
 from ...metrics import align_topics, document_completion, split_tokens
+from ...metrics.completion import words_of
 from .._draws import AveragedDraws, ConditionalDraws, TopicDraws
 
 # Topics of two consecutive draws are matched only if some topic kept less than this share of its tokens in between.
@@ -131,8 +132,11 @@ class TopicRecord:
         )  # fmt: skip
         return copy
 
-    def add(self, step, counts, z, groups):
-        """Keep the counts (n_words, n_topics) of assignments ``z``; only topics of equal ``groups()`` are permuted."""
+    def add(self, step, counts, z, groups, state=None):
+        """Keep the counts (n_words, n_topics) of assignments ``z``; only topics of equal ``groups()`` are permuted.
+
+        ``state`` is that of the word prior, None for a Dirichlet prior.
+        """
         n_topics = counts.shape[1]
         order = np.arange(n_topics)
         if self._last is not None:
@@ -214,7 +218,7 @@ class TopicRecord:
 class CountRecord(TopicRecord):
     """A record of a chain whose assignments are not in memory, which matches topics by their counts."""
 
-    def add(self, step, counts, z, groups):
+    def add(self, step, counts, z, groups, state=None):
         """Keep the counts; only topics with equal ``groups()`` are permuted."""
         order = np.arange(counts.shape[1])
         if self._last is not None:
@@ -298,7 +302,7 @@ def best_chain(means, data, doc_prior_of):
     if hidden.nnz == 0:
         return 0
     scores = [
-        document_completion(observed, hidden, mean, doc_topic_prior=doc_prior_of(c, some)).score
+        document_completion(observed, hidden, [partial(words_of, mean)], doc_topic_prior=doc_prior_of(c, some)).score
         for c, mean in enumerate(means)
     ]
     return int(np.argmax(scores))

@@ -74,6 +74,14 @@ class ScaledDirichlet(NamedTuple):
         return theta
 
 
+def token_priors(priors, group, shard, start, stop, z, rng):
+    """As `DocumentPrior.token_priors` for a `ScaledDirichlet`: its shapes, and its rates with auxiliary variables."""
+    shape, rate = priors
+    auxiliary = np.empty(shard.n_docs)
+    scaled_dirichlet.draw_auxiliary(start, stop, shard.token_ptr, shard.weights, z, shape, rate, group, rng, auxiliary)
+    return shape, {"rate": rate, "auxiliary": auxiliary}
+
+
 class ScaledSweeps(GeneralSweeps):
     """`GeneralSweeps` of documents whose proportions have scaled Dirichlet distributions.
 
@@ -83,12 +91,8 @@ class ScaledSweeps(GeneralSweeps):
 
     def sweep(self, data, start, stop, doc_topic_prior, group, rng):
         """Redraw the tokens of documents start:stop, whose priors are rows ``group`` of a `ScaledDirichlet`."""
-        shape, rate = doc_topic_prior
-        auxiliary = np.empty(data.n_docs)
-        scaled_dirichlet.draw_auxiliary(
-            start, stop, data.token_ptr, data.weights, self.z, shape, rate, group, rng, auxiliary
-        )
+        shape, more = token_priors(doc_topic_prior, group, data, start, stop, self.z, rng)
         any_tokens.sweep(
             0, start, stop, data.token_ptr, data.words, data.weights, self.z, self.table, self.mass, self.column,
-            self.topic, shape, group, self.beta, self.row, self.beta_sums, rng, rate=rate, auxiliary=auxiliary,
+            self.topic, shape, group, self.beta, self.row, self.beta_sums, rng, **more,
         )  # fmt: skip

@@ -48,7 +48,7 @@ def first_assignments(corpus, doc_prior, word_prior, init, is_normal, rng, pool=
     topics : SoftTopics or None
         Topics from which the last pass over all documents continues; None for random assignments.
     """
-    shard = corpus.start
+    shard = word_prior.of_start(corpus.start)
     prior, group = doc_prior.table(shard)
     z, shares = random_assignments(shard, prior, group, rng), word_prior.seed_shares(is_normal)
     if shares is not None:

@@ -3,9 +3,11 @@
 import numpy as np
 from scipy.special import digamma
 
+from ...chains.chain import TINY
 from ...chains.checks import SEEDS_LOST
 from ...metrics import align_topics
 from .._results.topics import columns_of
+from .record import TopicRecord
 
 # The value of "auto" if it is not fitted, and in the passes from which chains start.
 DEFAULT = 0.01
@@ -54,6 +56,45 @@ class WordPrior:
     def update(self, counts, n_passes):
         """Update from the counts (n_words, n_topics) after a pass of collapsed sweeps; return whether it changed."""
         return False
+
+    def of_start(self, shard):
+        """The documents, a `Shard`, as first assignments read them."""
+        return shard
+
+    def sweeps(self, shard, z, doc_prior):
+        """The collapsed sweeps of all documents, a `Shard`, under this prior and a `DocumentPrior`."""
+        return doc_prior.sweeps(shard, z, self.table())
+
+    def rejoin(self, collapsed, z):
+        """Let sweeps share this prior and the assignments again, after unpickling."""
+        collapsed.rejoin(z, self.table())
+
+    def follow(self, collapsed, progress):
+        """Learn from the counts of collapsed sweeps after a pass over all documents, at a `Progress`."""
+        if progress.burns_in and self.update(collapsed.counts, progress.n_passes):
+            collapsed.set_topic_word_prior(self.table())
+
+    def record(self, seed):
+        """A record of kept draws of topics, with the seed of draws made on demand."""
+        return TopicRecord(seed)
+
+    def state(self, counts):
+        """What the record of a kept draw contains besides the counts."""
+        return None
+
+    def shapes(self, counts):
+        """Unnormalised means of topics given counts, (n_words, n_topics)."""
+        return self.table() + counts
+
+    def mean(self, counts):
+        """Means of topics given counts, (n_words, n_topics)."""
+        shapes = self.shapes(counts)
+        return shapes / shapes.sum(axis=0)
+
+    def drawn(self, counts, rng):
+        """Draw topics given counts, (n_words, n_topics)."""
+        cells = np.maximum(rng.standard_gamma(self.shapes(counts)), TINY)
+        return cells / cells.sum(axis=0)
 
     def seed_shares(self, is_normal=False):
         """Probabilities of topics for the tokens of each word at the start, (n_words, n_topics); None: uniform.

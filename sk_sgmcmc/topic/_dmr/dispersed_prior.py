@@ -5,7 +5,7 @@ import numpy as np
 from ...kernels.models import scaled_dirichlet
 from ...utils._bit_stable import one_blas_thread
 from .._counts.document_prior import DocumentPrior
-from .._counts.scaled_dirichlet import ScaledDirichlet, ScaledSweeps
+from .._counts.scaled_dirichlet import ScaledDirichlet, ScaledSweeps, token_priors
 from .coefficients import _HIGHEST, _LOWEST, _MAX_CELLS, DiagonalWhitener, Whitener
 
 # The linear predictors of the logarithms of scales are clipped to [-_FARTHEST, _FARTHEST].
@@ -251,6 +251,8 @@ class DispersedMetadataPrior(DocumentPrior):
                 priors = distributions(*(shard.rows.predict(part) for part in halves(self.coefficients.value)))
             self._cached = shard, priors
         return priors, shard.group
+
+    token_priors = staticmethod(token_priors)
 
     def sweeps(self, shard, z, topic_word_prior):
         return ScaledSweeps(shard, z, topic_word_prior)

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from ...dense.rows import refuse_extremes
 from .formula_language import FUNCTIONS, RefusedExpression, columns_in
-from .metadata import _DENSE_COLUMNS, MetadataEncoder, _columns_of, missing_in, numbers
+from .metadata import _DENSE_COLUMNS, MetadataEncoder, columns_of, missing_in, numbers
 from .smoothness import Smoothness, grid, is_basis
 
 _INTERCEPT = "Intercept"
@@ -41,6 +41,11 @@ def parsed(formula):
                 "like. Compute anything else first, as a further column of metadata.",
             ) from None  # fmt: skip
     return found
+
+
+def is_constant(formula):
+    """Whether a formula has no covariates, as "~ 1"."""
+    return formula.replace(" ", "").lstrip("~") in ("1", "")
 
 
 def _bad(formula, why, remedy='Write a formula of the columns of metadata, such as "~ party * bs(year, df=4)".'):
@@ -84,6 +89,7 @@ class FormulaEncoder(MetadataEncoder):
     _no_effect = "Such entries count as the average of the fitted documents."
 
     def __init__(self, formula):
+        parsed(formula)
         self.formula = formula
 
     def fit(self, metadata):
@@ -99,7 +105,7 @@ class FormulaEncoder(MetadataEncoder):
         unknown = sorted(wanted - {str(name) for name in used})
         if unknown:
             raise _bad(self.formula, f"{unknown[0]!r} is no column of metadata, which has {names}")
-        self.columns, columns = _columns_of(metadata, used)
+        self.columns, columns = columns_of(metadata, used)
         if not len(columns[0]):
             raise ValueError("metadata has no rows; give one for each document of X.")
         labels = self._labels()
@@ -156,7 +162,7 @@ class FormulaEncoder(MetadataEncoder):
     def table(self, metadata):
         """Metadata in the form in which they are kept: codes of the columns that the formula uses."""
         self._names_in(metadata)
-        return self._coded(_columns_of(metadata, self.columns)[1], [])
+        return self._coded(columns_of(metadata, self.columns)[1], [])
 
     def encoded_table(self, table):
         """Encoded columns of a table."""

@@ -34,11 +34,12 @@ class MetadataEncoder:
     """
 
     formula = None
+    takes_metadata = property(lambda self: bool(self.levels), doc="Whether documents may have metadata.")
     _no_effect = "Such entries have no effect: their prior mean."
 
     def fit(self, metadata):
         """Learn columns and levels from metadata; None for a model without metadata."""
-        self.columns, columns = _columns_of(metadata)
+        self.columns, columns = columns_of(metadata)
         is_sparse = sparse.issparse(columns)
         self.levels = [None] * (columns.shape[1] if is_sparse else len(columns))
         labels = self._labels()
@@ -70,7 +71,7 @@ class MetadataEncoder:
         warn_of_index_column(labels, "metadata")
         for (column, label), levels in zip(pairs, self.levels, strict=True):
             if levels is not None:
-                n_levels = len({value for value in column if not _is_missing(value)})
+                n_levels = len({value for value in column if not is_missing(value)})
                 warn_of_levels(levels, n_levels, len(column), f"metadata column {label!r}")
 
     def _standardise(self, encoded, is_level):
@@ -101,7 +102,7 @@ class MetadataEncoder:
         """
         if metadata is None:
             return self._of_nothing(n_docs)
-        _, columns = _columns_of(metadata, self.columns)
+        _, columns = columns_of(metadata, self.columns)
         n_columns = columns.shape[1] if sparse.issparse(columns) else len(columns)
         if n_columns != len(self.levels):
             raise ValueError(
@@ -170,7 +171,7 @@ class MetadataEncoder:
         """Indices of the levels of column ``j``; -1 if missing, -2 if unknown; both are added to ``troubles``."""
         place, label = {level: i for i, level in enumerate(self.levels[j])}, self._labels()[j]
         column = list(column)
-        codes = np.array([-1 if _is_missing(v) else place.get(v, -2) for v in column], dtype=np.int64)
+        codes = np.array([-1 if is_missing(v) else place.get(v, -2) for v in column], dtype=np.int64)
         missing_in(np.sum(codes == -1), label, troubles)
         if np.any(codes == -2):
             unknown = list(dict.fromkeys(str(column[i]) for i in np.flatnonzero(codes == -2)))
@@ -228,7 +229,23 @@ class MetadataEncoder:
         return np.concatenate([coef[..., -1:] - (slopes @ self.shift)[..., None], slopes], axis=-1)
 
 
-def _columns_of(metadata, wanted=None):
+class NoCovariates(MetadataEncoder):
+    """Encodes metadata as no columns, for a formula without covariates."""
+
+    takes_metadata = True
+
+    def fit(self, metadata):
+        """Learn nothing."""
+        return super().fit(None)
+
+    def encode(self, metadata, n_docs, handle_unknown):
+        """As for `MetadataEncoder`, with no columns."""
+        if n_docs is None:
+            n_docs = len(columns_of(metadata)[1][0])
+        return self._of_nothing(n_docs)
+
+
+def columns_of(metadata, wanted=None):
     """Names of the columns of metadata, or None, and the columns: a list of 1-d arrays, or a csr_array of floats.
 
     If columns have names, only those in ``wanted`` are selected, in this order.
@@ -305,7 +322,7 @@ def _unusable(dtype, name):
     )
 
 
-def _is_missing(value):
+def is_missing(value):
     """Whether a value is None, NaN or pandas' NA."""
     if value is None:
         return True
@@ -327,7 +344,7 @@ def is_numeric(column, label):
         raise _unusable(column.dtype, label)
     if _kind(column) in "US":
         return False
-    known = [value for value in column if not _is_missing(value)]
+    known = [value for value in column if not is_missing(value)]
     return bool(known) and all(isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) for value in known)
 
 
@@ -337,7 +354,7 @@ def levels_of(column, label):
     if declared is not None:
         return declared
     try:
-        found = {value for value in column if not _is_missing(value)}
+        found = {value for value in column if not is_missing(value)}
         return sorted(found, key=lambda value: (type(value).__name__, value))
     except TypeError as error:
         raise ValueError(
@@ -351,7 +368,7 @@ def numbers(column, label):
         if _kind(column) in "biuf" and not hasattr(column, "isna"):
             values = np.asarray(column, dtype=np.float64)
         else:
-            values = np.array([np.nan if _is_missing(value) else float(value) for value in column])
+            values = np.array([np.nan if is_missing(value) else float(value) for value in column])
     except (TypeError, ValueError) as error:
         raise ValueError(f"metadata column {label!r} was fitted as numbers, but now has others: {error}.") from None
     if np.isinf(values).any():

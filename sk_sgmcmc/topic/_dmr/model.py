@@ -37,7 +37,7 @@ from .document_prior import (
 )
 from .documents import refuse_table, taken_apart
 from .effects import ObservedMetadata, comparison_of, effects_of
-from .formula import FormulaEncoder, parsed
+from .formula import FormulaEncoder
 from .intercepts import check_intercepts, mean_intercepts
 from .metadata import MetadataEncoder
 from .permutations import permutation_table
@@ -385,8 +385,7 @@ class DMRTopicModel(BayesianLDA):
 
     def _validate_params(self):
         super()._validate_params()
-        if self.formula is not None:
-            parsed(self.formula)
+        self._new_encoder()
 
     def _checked_sampler(self, *, streams=False):
         fitting = super()._checked_sampler(streams=streams)
@@ -448,9 +447,9 @@ class DMRTopicModel(BayesianLDA):
             )
         if reset:
             self._metadata_in_X = places
-            self._encoder = (MetadataEncoder() if self.formula is None else FormulaEncoder(self.formula)).fit(metadata)
+            self._encoder = self._new_encoder().fit(metadata)
             self.metadata_names_ = list(self._encoder.names)
-        if metadata is not None and not self._encoder.levels:
+        if metadata is not None and not self._encoder.takes_metadata:
             raise ValueError(f"This {type(self).__name__} was fitted without metadata; fit it with metadata first.")
         if metadata is None and not reset:
             described = self._known_metadata(corpus, may_lack)
@@ -461,7 +460,15 @@ class DMRTopicModel(BayesianLDA):
             self._documents = None if metadata is None else corpus.checksum
         elif not may_lack:
             self._last_table = None if metadata is None else self._encoder.table(metadata)
-        return corpus.with_described(described)
+        return self._in_forms(corpus, metadata, reset).with_described(described)
+
+    def _new_encoder(self):
+        """The encoder of metadata, not fitted; raises if it cannot follow the formula."""
+        return MetadataEncoder() if self.formula is None else FormulaEncoder(self.formula)
+
+    def _in_forms(self, corpus, metadata, reset):
+        """The corpus with the words that the word prior knows; ``metadata`` is None for the documents of `fit`."""
+        return corpus
 
     def _counts_and_metadata(self, X, metadata, *, reset):
         """The checked corpus, the table of metadata or None, and the indices of the columns of metadata in X."""
@@ -483,11 +490,12 @@ class DMRTopicModel(BayesianLDA):
         corpus, metadata, _ = self._counts_and_metadata(X, metadata, reset=False)
         if metadata is not None:
             described = self._encoder.encode(metadata, corpus.n_docs, self.handle_unknown)
-            return corpus.with_described(described), ObservedMetadata.of(self._encoder.table(metadata))
+            corpus = self._in_forms(corpus, metadata, False).with_described(described)
+            return corpus, ObservedMetadata.of(self._encoder.table(metadata))
         if self._observed is None or corpus.checksum != self._documents:
             raise ValueError("`metadata` must be passed with documents other than those of fit; got None.")
         described = self._encoder.encoded_table(self._observed.table)[self._observed.place]
-        return corpus.with_described(described), self._observed
+        return self._in_forms(corpus, None, False).with_described(described), self._observed
 
     def _known_metadata(self, corpus, may_lack):
         """Encoded metadata of documents for which none were passed: those of `fit` if the documents are the same."""

@@ -181,7 +181,7 @@ class _WordsAlone:
     def __init__(self, model, X, corpus, observed, comparison, interval, groups):
         self.encoder, self.observed, self.comparison = model._encoder, observed, comparison
         parts = [
-            doc_topic_proportions(part.to_csr(), model.components_, model.doc_topic_prior_, n_jobs=model.n_jobs)
+            doc_topic_proportions(part.to_csr(), [model._mean_of_words], model.doc_topic_prior_, n_jobs=model.n_jobs)
             for part in corpus.corpora()
         ]
         self.theta = np.concatenate(parts)
