@@ -4,7 +4,7 @@ from .density import BayesianGaussian
 from .linear_model import BayesianLinearRegression, BayesianLogisticRegression, BayesianPoissonRegressor
 from .mixture import DPCategoricalMixture, VonMisesFisherMixture
 from .targets._sample import sample
-from .topic import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, SphericalAdmixtureModel
+from .topic import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, SphericalAdmixtureModel, StructuralTopicModel
 
 __version__ = "0.1.0"
 
@@ -18,6 +18,7 @@ __all__ = [
     "DPCategoricalMixture",
     "GammaProcessTopicModel",
     "SphericalAdmixtureModel",
+    "StructuralTopicModel",
     "VonMisesFisherMixture",
     "__version__",
     "sample",

@@ -20,7 +20,13 @@ from .linear_model import BayesianLinearRegression, BayesianLogisticRegression, 
 from .mixture import DPCategoricalMixture, VonMisesFisherMixture
 from .targets import Density
 from .targets._sample import sample
-from .topic import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, SphericalAdmixtureModel
+from .topic import (
+    BayesianLDA,
+    DMRTopicModel,
+    GammaProcessTopicModel,
+    SphericalAdmixtureModel,
+    StructuralTopicModel,
+)
 from .topic._counts.sweeps import compile_sweeps
 
 _COUNTS = make_lda(n_samples=60, n_features=30, n_components=3, document_length=30, random_state=0).counts
@@ -33,12 +39,14 @@ def _log_density(q, data, rows, gradient):
     return -0.5 * (q**2).sum()
 
 
-def _topics(estimator, **metadata):
-    model = estimator(3, n_iter=40, random_state=0).fit(_COUNTS, **metadata)
+def _topics(estimator, metadata=None, **params):
+    given = {} if metadata is None else {"metadata": metadata}
+    model = estimator(3, n_iter=40, random_state=0, **params).fit(_COUNTS, **given)
     model.top_words(3)
-    model.transform(_COUNTS, **metadata)
-    model.score(_COUNTS, **metadata)
-    model.transform_draws(_COUNTS[:5], **({"metadata": metadata["metadata"][:5]} if metadata else {}))
+    model.transform(_COUNTS, **given)
+    model.score(_COUNTS, **given)
+    few = {} if metadata is None else {"metadata": {name: values[:5] for name, values in metadata.items()}}
+    model.transform_draws(_COUNTS[:5], **few)
 
 
 def _spherical():
@@ -58,7 +66,8 @@ def _profiles():
 # Functions that make a small fit, by the name of the estimator or function that they compile.
 FIRST_FITS = {
     "BayesianLDA": lambda: _topics(BayesianLDA),
-    "DMRTopicModel": lambda: _topics(DMRTopicModel, metadata=_ROWS[:, :1]),
+    "DMRTopicModel": lambda: _topics(DMRTopicModel, {"x": _ROWS[:, 0]}),
+    "StructuralTopicModel": lambda: _topics(StructuralTopicModel, {"x": _CLASSES}, content="x"),
     "GammaProcessTopicModel": lambda: _topics(GammaProcessTopicModel),
     "SphericalAdmixtureModel": _spherical,
     "VonMisesFisherMixture": _directions,

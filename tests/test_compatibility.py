@@ -119,6 +119,7 @@ WANTED = {
     "BayesianLDA": topics,
     "DMRTopicModel": topics,
     "GammaProcessTopicModel": topics,
+    "StructuralTopicModel": topics,
     "BayesianLogisticRegression": tumours,
     "BayesianLinearRegression": progression,
     "BayesianPoissonRegressor": progression,

@@ -28,14 +28,6 @@ def check_interval(interval):
         raise ValueError("interval=None; a display shows intervals, for example interval=0.9.")
 
 
-def indices(name, given, n):
-    """Convert ``given`` to an array of indices of ``n`` topics or clusters; raises if they are not valid."""
-    given = np.atleast_1d(np.asarray(given))
-    if given.ndim != 1 or not given.size or given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= n:
-        raise ValueError(f"{name}={given.tolist()} must be indices of {name}, from 0 to {n - 1}.")
-    return given
-
-
 def topic_title(topic, label):
     """Title of a topic's panel: its number, and its label if it has one."""
     if label and label.startswith(f"{topic}_"):  # default names already begin with the number

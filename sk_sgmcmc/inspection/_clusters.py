@@ -10,6 +10,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
+from ..utils._numbers import indices
 from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, Axes, AxesLike, FigureLike, FloatArray, IntArray, MatrixLike
 from ._base import (
@@ -20,7 +21,6 @@ from ._base import (
     WHISKER,
     Panels,
     check_interval,
-    indices,
     pyplot,
     shortened,
     style_panel,

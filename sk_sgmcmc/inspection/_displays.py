@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ..utils._numbers import indices
 from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, Axes, AxesLike, FigureLike, FloatArray, IntArray
 from ._base import (
@@ -19,7 +20,6 @@ from ._base import (
     WHISKER,
     Panels,
     check_interval,
-    indices,
     pyplot,
     shortened,
     style_panel,

@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..topic import DMRTopicModel
 from ..topic._dmr.effects import comparison_of, prevalence_at
+from ..utils._numbers import indices
 from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, AxesLike, Columns, FigureLike, FloatArray, IntArray
 from ..utils.blocks import CountsLike
-from ._base import FAINT, GREY, INK, Panels, check_interval, indices, shortened, style_panel, topic_title, whiskers
+from ._base import FAINT, GREY, INK, Panels, check_interval, shortened, style_panel, topic_title, whiskers
 from ._similarity import names_of_content
 
 _COLOURS = "#1f4e79", "#c0504d", "#4f9d69", "#8064a2", "#c79a2b", "#3aa6b9", "#7f7f7f", "#b65fa3"

@@ -18,10 +18,11 @@ from ..metrics import hellinger_distances
 from ..topic._base import BaseTopicModel
 from ..topic._counts.model import CountTopicModel
 from ..topic._results.topics import check_choice
+from ..utils._numbers import indices
 from ..utils._parameters import keyword_parameters
 from ..utils._typing import Axes, FloatArray, IntArray
 from ..utils.blocks import CountsLike
-from ._base import BAR, FAINT, GREY, INK, LONGEST_NAME, WHISKER, check_interval, indices, pyplot, shortened
+from ._base import BAR, FAINT, GREY, INK, LONGEST_NAME, WHISKER, check_interval, pyplot, shortened
 
 _DISTANCES = ("hellinger", "jensen-shannon", "angle")
 _METHODS = ("average", "complete", "single", "weighted", "ward")

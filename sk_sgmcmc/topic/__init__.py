@@ -4,5 +4,6 @@ from ._dmr.model import DMRTopicModel
 from ._gamma_process.model import GammaProcessTopicModel
 from ._lda import BayesianLDA
 from ._spherical.model import SphericalAdmixtureModel
+from ._structural.model import StructuralTopicModel
 
-__all__ = ["BayesianLDA", "DMRTopicModel", "GammaProcessTopicModel", "SphericalAdmixtureModel"]
+__all__ = ["BayesianLDA", "DMRTopicModel", "GammaProcessTopicModel", "SphericalAdmixtureModel", "StructuralTopicModel"]

@@ -138,3 +138,11 @@ def _is_text(value):
     except ValueError:
         return True
     return False
+
+
+def indices(name, given, n):
+    """Convert ``given`` to an array of indices of ``n`` topics or clusters; raises if they are not valid."""
+    given = np.atleast_1d(np.asarray(given))
+    if given.ndim != 1 or not given.size or given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= n:
+        raise ValueError(f"{name}={given.tolist()} must be indices of {name}, from 0 to {n - 1}.")
+    return given

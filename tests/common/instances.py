@@ -21,6 +21,7 @@ from sk_sgmcmc import (
     DPCategoricalMixture,
     GammaProcessTopicModel,
     SphericalAdmixtureModel,
+    StructuralTopicModel,
     VonMisesFisherMixture,
 )
 from sk_sgmcmc.datasets import make_lda
@@ -179,6 +180,7 @@ ESTIMATORS = [
     ),
     Case("dmr-minibatch", DMRTopicModel(**_SMALL, metadata_columns=2, batch_size=20), "described"),
     Case("dmr-scir", DMRTopicModel(**_SMALL, metadata_columns=2, sampler="scir"), "described"),
+    Case("structural", StructuralTopicModel(**_SMALL)),
     Case("gamma-process", GammaProcessTopicModel(**_SMALL)),
     Case("gamma-process-scir", GammaProcessTopicModel(**_SMALL, sampler="scir")),
     Case("gamma-process-fresh", GammaProcessTopicModel(**_SMALL, batch_size=20, assignments="fresh")),

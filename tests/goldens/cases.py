@@ -259,6 +259,7 @@ TARGETS: dict[str, Callable] = {
 USUAL = {
     "BayesianLDA": ("counts", {"n_components": 3}),
     "DMRTopicModel": ("counts and metadata", {"n_components": 3}),
+    "StructuralTopicModel": ("counts and a table of metadata", {"n_components": 3, "content": "party"}),
     "GammaProcessTopicModel": ("counts", {"n_components": 4, "n_inner": 3}),
     "SphericalAdmixtureModel": ("directions", {"n_components": 3, "n_inner": 2}),
     "DPCategoricalMixture": ("counts", {}),
@@ -303,6 +304,8 @@ CASES = (
     _fit("DMRTopicModel", "None, dispersion by topic", dispersion="topic"),
     _fit("DMRTopicModel", "coef sghmc, scir", coef_sampler="sghmc", sampler="scir"),
     _fit("DMRTopicModel", "coef sgnht, fresh", coef_sampler="sgnht", **FRESH),
+    _fit("StructuralTopicModel", "None", formula="~ 1"),
+    _fit("StructuralTopicModel", "None, dispersion by topic", formula="~ party + year", dispersion="topic"),
     _fit("GammaProcessTopicModel", "None"),
     _fit("GammaProcessTopicModel", "None, fresh", **FRESH),
     _fit(

@@ -1,0 +1,1 @@
+"""`StructuralTopicModel`: topics whose words differ between groups of documents."""

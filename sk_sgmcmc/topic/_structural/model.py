@@ -1,0 +1,354 @@
+"""Structural topic models: prevalence follows metadata, and words differ between groups of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ...utils._numbers import indices, interval_tails
+from ...utils._parameters import keyword_parameters
+from ...utils._typing import AnyArray, Table
+from .._dmr.formula import is_constant
+from .._dmr.metadata import NoCovariates, columns_of, is_missing, levels_of
+from .._dmr.model import DMRTopicModel
+from .._results import topics as tables
+from .contrasts import contrast_table
+from .forms import in_forms, of_words
+from .record import GroupDraws, SharedDraws
+from .word_prior import GroupedWordPrior
+
+
+@keyword_parameters
+class StructuralTopicModel(DMRTopicModel):
+    r"""Find topics whose prevalence depends on metadata, and whose words differ between groups of documents.
+
+    Prevalence is as in `DMRTopicModel`. With ``content``, the words of topic k in group g have the probabilities
+    :math:`\phi_{gkw} = y_{gkw} / \sum_v y_{gkv}`, with :math:`y_{gkw}` from a gamma distribution of shape
+    :math:`\kappa_{kw}` and mean :math:`m_{kw} \sim \mathrm{Gamma}(\beta, 1)`. The concentration :math:`\kappa_{kw}` of
+    each word in each topic is drawn from the values 1, 3, 10, 30, 150 and 2,000, with probabilities that are learnt:
+    most words are the same in all groups, and a few differ much. In a group with few documents, the words of a topic
+    are about those of all groups.
+
+    Parameters
+    ----------
+    content : str, default=None
+        Name of the column of metadata whose values are the groups. None: words do not differ, as in `DMRTopicModel`.
+
+    Attributes
+    ----------
+    groups_ : ndarray of shape (n_groups,)
+        Values of the column ``content``, sorted, or in the order that a categorical column declares.
+    content_components_ : ndarray of shape (n_groups, n_components, n_features)
+        Posterior mean of the topics in each group.
+    components_ : ndarray of shape (n_components, n_features)
+        Posterior mean of the topics over all groups, which are weighted by their shares of the topic's tokens.
+    samples_ : dict of ndarray
+        As for `DMRTopicModel`; ``"components"`` are the topics over all groups.
+
+    Notes
+    -----
+    With ``content``, counts must be in memory, and topics are drawn by collapsed Gibbs sampling. Given
+    :math:`u_{gk} \sim \mathrm{Gamma}(N_{gk}, \text{rate } \sum_w y_{gkw})`, with :math:`N_{gk}` tokens of the topic in
+    the group, words are independent. With y integrated out, a token of word w goes to topic k with a probability
+    proportional to
+
+    .. math:: (n_{dk} + \alpha_{dk}) \frac{n_{gkw} + \kappa_{kw}}{\kappa_{kw} / m_{kw} + u_{gk}}
+              \frac{u_{gk}}{N_{gk}},
+
+    with all counts without the token. After each pass, or after up to ten if words and topics are many for the number
+    of tokens, each :math:`m_{kw}` is drawn by slice sampling, each :math:`\kappa_{kw}` from its grid, and then
+    :math:`u`. All updates leave the posterior unchanged. In the first 60% of burn-in, groups share their words, so
+    chains start from the topics of DMR. :math:`\beta` is ``topic_word_prior``, which "auto" fits in this part.
+
+    `transform`, `score` and all other methods that take documents use the words of each document's group, so new
+    documents need their ``metadata``.
+
+    References
+    ----------
+    Roberts, Stewart and Airoldi (2016), A model of text for experimentation in the social sciences, Journal of the
+    American Statistical Association 111 (prevalence and content covariates). Eisenstein, Ahmed and Xing (2011), Sparse
+    additive generative models of text, ICML. James, Lijoi and Prünster (2009), Posterior analysis for normalized random
+    measures with independent increments, Scandinavian Journal of Statistics 36 (the auxiliary variable u).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sk_sgmcmc import StructuralTopicModel
+    >>> X = np.array([[4, 3, 0, 0], [5, 0, 2, 0], [0, 0, 4, 4], [0, 4, 0, 3]] * 10)
+    >>> metadata = {"party": ["green", "red"] * 20}
+    >>> model = StructuralTopicModel(2, formula="~ 1", content="party", n_iter=60, random_state=0)
+    >>> model = model.fit(X, metadata=metadata, feature_names=["sea", "fish", "moon", "star"])
+    >>> model.content_components_.shape
+    (2, 2, 4)
+    >>> model.groups_.tolist()
+    ['green', 'red']
+    """
+
+    content: str | None = None
+
+    _parameter_constraints = {**DMRTopicModel._parameter_constraints, "content": [str, None]}
+    _unused_by_predictions = (*DMRTopicModel._unused_by_predictions, "_group_of_documents")
+    _fitted_content = None  # The parameter ``content`` in `fit`.
+    _group_of_documents = None  # Index of the group of each document of `fit`.
+
+    # -- checks ----------------------------------------------------------------------------------------------------
+
+    def _begin(self, feature_names=None):
+        super()._begin(feature_names)
+        self._fitted_content = self.content
+
+    def _is_in_blocks(self, X):
+        found = super()._is_in_blocks(X)
+        if found and self.content is not None:
+            raise ValueError("`X` must be in memory with content=; got blocks. Pass the blocks to `partial_fit`.")
+        return found
+
+    def _checked_sampler(self, *, streams=False):
+        fitting = super()._checked_sampler(streams=streams)
+        if self.content is not None and not self._collapses(fitting[0]):
+            raise ValueError(
+                f"`content` requires collapsed Gibbs sampling; got {type(fitting[0]).__name__}. Leave sampler=None, "
+                'batch_size and assignments at "auto" and total_samples=None, or set content=None.'
+            )
+        return fitting
+
+    def _refuse_other_way(self, sampler, pair):
+        super()._refuse_other_way(sampler, pair)
+        if self.content != self._fitted_content:
+            raise ValueError(
+                f"`content` must stay as it was in fit, {self._fitted_content!r}; got {self.content!r}. Set it back, "
+                "or call fit to start over."
+            )
+
+    def _new_encoder(self):
+        # Without covariates of prevalence, groups may still differ in their words.
+        return NoCovariates() if self.formula is not None and is_constant(self.formula) else super()._new_encoder()
+
+    # -- documents -------------------------------------------------------------------------------------------------
+
+    @property
+    def _n_groups(self):
+        return 1 if self.content is None else len(self.groups_)
+
+    def _in_forms(self, corpus, metadata, reset):
+        if self.content is None:
+            return corpus
+        if metadata is None:
+            if reset:
+                raise ValueError(f"`metadata` must have the column content={self.content!r}; got None.")
+            group = self._group_of_documents
+            if group is None or corpus.checksum != self._documents:
+                raise ValueError(
+                    f"`metadata` must be passed with documents other than those of fit, since their words depend on "
+                    f"{self.content!r}; got None."
+                )
+            return in_forms(corpus, group, self._n_groups)
+        group = self._groups_of(metadata, reset)
+        if reset:
+            self._group_of_documents = group
+        return in_forms(corpus, group, self._n_groups)
+
+    def _groups_of(self, metadata, reset):
+        """Index of the group of each row of metadata; sets ``groups_`` if they are those of `fit`."""
+        name = self.content
+        names, columns = columns_of(metadata)
+        if names is None or name not in names:
+            has = "no names of columns" if names is None else f"the columns {names}"
+            raise ValueError(f"content={name!r} must be a column of metadata, which has {has}.")
+        column = columns[names.index(name)]
+        if any(is_missing(value) for value in column):
+            raise ValueError(
+                f"The column content={name!r} must have no missing values; leave these documents out, or give them a "
+                "group of their own."
+            )
+        if reset:
+            levels = levels_of(column, name)
+            self.groups_ = np.array([getattr(each, "item", lambda each=each: each)() for each in levels], dtype=object)
+        place = {level: i for i, level in enumerate(self.groups_)}
+        unknown = list(dict.fromkeys(str(value) for value in column if value not in place))
+        if unknown:
+            raise ValueError(
+                f"Documents with {name}={', '.join(unknown[:5])} have no topics, since {name!r} was "
+                f"{', '.join(map(str, self.groups_))} in fit. Leave them out, or fit with documents of that group."
+            )
+        return np.array([place[value] for value in column], dtype=np.int64)
+
+    def _n_words_of(self, corpus):
+        return corpus.n_words // self._n_groups
+
+    def _of_words(self, counts):
+        return of_words(counts, self._n_groups)
+
+    def _filled(self, X, **given):
+        counts, filled = super()._filled(X, **given)
+        if self.content is None:
+            return counts, filled
+        words = counts.tocoo()
+        summed = type(counts)(
+            (words.data, (words.row, words.col // self._n_groups)), shape=(counts.shape[0], self.n_features_in_)
+        )
+        return summed, filled
+
+    # -- topics ----------------------------------------------------------------------------------------------------
+
+    def _word_prior(self, value, n_words, is_fitted):
+        if self.content is None:
+            return super()._word_prior(value, n_words, is_fitted)
+        return GroupedWordPrior(value, n_words, self.n_components, self._n_groups, is_fitted)
+
+    def _in_words(self, draws, means):
+        if self.content is None:
+            return draws, means
+        shared = SharedDraws(draws, self._n_groups)
+        own = means[self.reference_chain_].astype(np.float64)
+        own = own.reshape(len(own), -1, self._n_groups).transpose(2, 0, 1)
+        self.content_components_ = own / own.sum(axis=2, keepdims=True)
+        return shared, [shared.mean_of_chain(c) for c in range(len(means))]
+
+    def _mean_of_words(self, words):
+        if self.content is None:
+            return super()._mean_of_words(words)
+        return self.content_components_[words % self._n_groups, :, words // self._n_groups]
+
+    def _word_shares(self):
+        return np.repeat(super()._word_shares(), self._n_groups)
+
+    def _append(self, corpus, is_known, word_prior):
+        found = super()._append(corpus, is_known, word_prior)
+        self._group_of_documents = None  # The documents are no longer those of one call.
+        return found
+
+    def _refuse_taking_in(self):
+        if self.content is not None:
+            raise ValueError(
+                "partial_fit needs the earlier documents with content=, but they were dropped, by forget_documents or "
+                "because they exceed keep_documents. Raise keep_documents, or call fit with all documents."
+            )
+
+    def _group_index(self, group):
+        if self.content is None:
+            raise ValueError("Words do not differ between groups; fit with content=, the name of a column of metadata.")
+        found = [i for i, level in enumerate(self.groups_) if level == group]
+        if not found:
+            raise ValueError(f"Groups are {', '.join(map(repr, self.groups_))}; got {group!r}.")
+        return found[0]
+
+    def _draws_in_group(self, g, k):
+        """Draws of topic ``k`` in a group, of all chains that agree on it, (n_draws, n_features)."""
+        draws = GroupDraws(self._topic_draws.of_documents, self._n_groups, g)
+        agree = np.flatnonzero(self.chains_agree_[:, k])
+        return np.stack([draws.draw(c, s)[k] for c in agree for s in range(draws.shape[1])])
+
+    def top_words(
+        self,
+        n: int = 10,
+        interval: float | None = 0.9,
+        *,
+        by: Literal["probability", "frex", "lift", "score"] = "probability",
+        format: Literal["long", "wide"] = "long",
+        feature_names: Sequence[str] | AnyArray | None = None,
+        group: Any = None,
+    ) -> Table:
+        """The words of each topic, with their uncertainty; see `BayesianLDA.top_words`.
+
+        Parameters
+        ----------
+        n, interval, by, format, feature_names
+            As for `BayesianLDA.top_words`.
+        group : object, default=None
+            One of ``groups_``, for the words of the topics in this group of documents. None: over all groups.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns if pandas is not installed
+        """
+        if group is None:
+            return super().top_words(n, interval, by=by, format=format, feature_names=feature_names)
+        check_is_fitted(self)
+        g = self._group_index(group)
+        tables.check_choice("by", by, tables.SCORES)
+        tables.check_choice("format", format, ("long", "wide"))
+        interval = None if format == "wide" else interval
+        components = self.content_components_[g]
+        scores = tables.word_scores(components, by, self.word_counts_)
+        names = self._word_names(components.shape[1], feature_names)
+        table = tables.word_table(
+            components,
+            n,
+            interval,
+            names,
+            self.topic_names_,
+            lambda k: self._draws_in_group(g, k),
+            scores=scores,
+            by=by,
+        )
+        return tables.wide(table, self.topic_names_) if format == "wide" else table
+
+    def word_contrast(
+        self, a: Any, b: Any, topics: Sequence[int] | int | None = None, n: int = 10, interval: float = 0.9
+    ) -> Table:
+        r"""The words of a topic that differ most between two groups of documents, with their uncertainty.
+
+        Parameters
+        ----------
+        a, b : object
+            Two of ``groups_``.
+        topics : int or list of int, default=None
+            Topics to compare. None: all.
+        n : int, default=10
+            Number of words per topic that are more probable in ``a``, and at most as many that are more probable in
+            ``b``.
+        interval : float, default=0.9
+            Mass of the central credible interval.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per topic and word: ``topic``, ``name``, ``word``, ``log_ratio`` (posterior mean of the logarithm of
+            the probability in ``a`` divided by that in ``b``), ``low``, ``high``, ``a`` and ``b`` (posterior means of
+            the probabilities). Words of ``a`` come first, then those of ``b``. They are ranked by the posterior mean of
+            ``log_ratio`` divided by its standard deviation, which favours differences that are both large and certain.
+
+        References
+        ----------
+        Monroe, Colaresi and Quinn (2008), Fightin' words: lexical feature selection and evaluation for identifying the
+        content of political conflict, Political Analysis 16 (the ranking).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import StructuralTopicModel
+        >>> X = np.array([[4, 3, 0, 0], [5, 0, 2, 0], [0, 0, 4, 4], [0, 4, 0, 3]] * 10)
+        >>> metadata = {"party": np.array(["green", "red"] * 20)}
+        >>> model = StructuralTopicModel(2, formula="~ 1", content="party", n_iter=60, random_state=0)
+        >>> model = model.fit(X, metadata=metadata, feature_names=["sea", "fish", "moon", "star"])
+        >>> list(model.word_contrast("green", "red", topics=0, n=1))
+        ['topic', 'name', 'word', 'log_ratio', 'low', 'high', 'a', 'b']
+        """
+        check_is_fitted(self)
+        places = [self._group_index(group) for group in (a, b)]
+        if places[0] == places[1]:
+            raise ValueError(f"word_contrast compares two groups; got {a!r} twice.")
+        chosen = np.arange(self._n_features_out) if topics is None else topics
+        return contrast_table(
+            self, places, indices("topics", chosen, self._n_features_out), n, interval_tails(interval)
+        )
+
+    def merge_topics(self, groups: Sequence[int] | Sequence[Sequence[int]]) -> Self:
+        """Join topics into one, in all draws; see `DMRTopicModel.merge_topics`. Refused with ``content``.
+
+        Parameters
+        ----------
+        groups : list of int, or list of lists of int
+            Topics that become one.
+
+        Returns
+        -------
+        merged : StructuralTopicModel
+        """
+        if self.content is not None:
+            raise ValueError("merge_topics is not available with content=; fit with fewer topics, or content=None.")
+        return super().merge_topics(groups)

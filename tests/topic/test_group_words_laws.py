@@ -1,0 +1,185 @@
+"""The joint law of words that differ between groups of documents: draws forward, and by turns of the chain's updates.
+
+Both draw prior, assignments and words. The second draws words anew given the assignments after each turn, so its law
+is that of the first if every update leaves the posterior unchanged (Geweke 2004, Getting it right).
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from sk_sgmcmc.topic._counts.corpus import Shard
+from sk_sgmcmc.topic._counts.document_prior import DocumentPrior
+from sk_sgmcmc.topic._counts.scaled_dirichlet import ScaledDirichlet, token_priors
+from sk_sgmcmc.topic._structural.word_prior import GRID, GroupedSweeps, GroupedWordPrior
+from tests.cases import THRESHOLD
+
+N_WORDS, N_TOPICS, N_GROUPS = 4, 2, 3
+BASE = 0.6
+ALPHA = np.array([0.3, 0.7])
+RATE = np.array([2.0, 0.4])
+LENGTHS = np.array([3, 0, 2, 4, 1, 3])
+GROUP = np.array([0, 0, 1, 1, 2, 0])
+DOCS = np.repeat(np.arange(LENGTHS.size), LENGTHS)
+PTR = np.concatenate([[0], np.cumsum(LENGTHS)])
+ROW = np.zeros(LENGTHS.size, dtype=np.int64)
+
+
+class Dirichlet(DocumentPrior):
+    """Documents have a Dirichlet prior."""
+
+    @staticmethod
+    def proportions(rng):
+        return rng.dirichlet(ALPHA, LENGTHS.size)
+
+    priors = ALPHA[None]
+
+
+class Scaled(DocumentPrior):
+    """Documents have a scaled Dirichlet prior."""
+
+    token_priors = staticmethod(token_priors)
+    priors = ScaledDirichlet(ALPHA[None], RATE[None])
+
+    @staticmethod
+    def proportions(rng):
+        activity = rng.gamma(ALPHA, size=(LENGTHS.size, N_TOPICS)) / RATE
+        return activity / activity.sum(axis=1, keepdims=True)
+
+
+def drawn_state(rng, documents):
+    """Prior, assignments and words, drawn forward."""
+    weight = rng.dirichlet(np.ones(GRID.size))
+    which = rng.choice(GRID.size, size=(N_WORDS, N_TOPICS), p=weight)
+    mean = rng.gamma(BASE, size=(N_WORDS, N_TOPICS))
+    y = rng.gamma(GRID[which], size=(N_GROUPS, N_WORDS, N_TOPICS)) * (mean / GRID[which])
+    theta = documents.proportions(rng)
+    z = np.array([rng.choice(N_TOPICS, p=theta[d]) for d in DOCS], dtype=np.uint16)
+    phi = y / y.sum(axis=1, keepdims=True)
+    words = np.array([rng.choice(N_WORDS, p=phi[GROUP[d], :, k]) for d, k in zip(DOCS, z, strict=True)])
+    mass = np.zeros((N_GROUPS, N_TOPICS))
+    np.add.at(mass, (GROUP[DOCS], z), 1.0)
+    total = y.sum(axis=1)
+    pulls = np.where(mass > 0, rng.gamma(np.maximum(mass, 1.0)) / total, rng.exponential(size=mass.shape) / (4 * BASE))
+    return weight, which.astype(np.uint8), np.log(mean), pulls, z, words
+
+
+def statistics(weight, which, log_mean, z, words):
+    """Functions of the state whose means are compared."""
+    n = np.zeros((N_GROUPS, N_WORDS, N_TOPICS))
+    np.add.at(n, (GROUP[DOCS], words, z), 1.0)
+    mass, kappa, mean = n.sum(axis=1), GRID[which], np.exp(log_mean)
+    share = mean / mean.sum(axis=0)
+    return np.concatenate([
+        weight, (which == 0).mean(axis=0), (which == GRID.size - 1).mean(axis=0), np.log(kappa).mean(axis=0),
+        mean.mean(axis=0), log_mean.mean(axis=0).clip(-30), (share**2).sum(axis=0),
+        [(mass == 0).sum(), (mass == 1).sum(), (mass**2).sum(), (n**2).sum()],
+        [(n[0] * n[1]).sum(), (n.sum(axis=0) * share).sum(), (n.sum(axis=0) ** 2 / (1 + kappa)).sum()],
+        (z == 0).mean()[None], [(z[DOCS == 3] == 0).all(), (z[DOCS == 0] == z[DOCS == 0][0]).all()],
+    ])  # fmt: skip
+
+
+class Turns:
+    """The chain's updates, and words drawn given the rest."""
+
+    sweeps, redraw = GroupedSweeps, staticmethod(lambda prior, collapsed, rng: prior.redraw(collapsed, rng))
+
+    def __init__(self, seed, documents):
+        self.rng = np.random.default_rng(seed)
+        weight, which, log_mean, pulls, self.z, words = drawn_state(self.rng, documents)
+        self.prior = prior = GroupedWordPrior(BASE, N_WORDS * N_GROUPS, N_TOPICS, N_GROUPS)
+        prior.is_shared, prior.weight, prior.which, prior.log_mean = False, weight, which, log_mean
+        prior.pulls = np.ones((N_GROUPS, 16))
+        prior.pulls[:, :N_TOPICS] = pulls
+        forms = (words * N_GROUPS + GROUP[DOCS]).astype(np.int32)
+        self.shard = Shard(PTR, forms, np.zeros(0), 0, N_WORDS * N_GROUPS)
+        self.documents = documents
+        self.collapsed = self.sweeps(self.shard, self.z, prior, documents(ALPHA))
+
+    def turn(self):
+        """Update everything once; returns the statistics."""
+        prior, collapsed, rng = self.prior, self.collapsed, self.rng
+        collapsed.sweep(self.shard, 0, LENGTHS.size, self.documents.priors, ROW, rng)
+        self.redraw(prior, collapsed, rng)
+        found = statistics(prior.weight, prior.which, prior.log_mean, self.z, collapsed.words)
+        kappa, m = GRID[prior.which], np.exp(prior.log_mean)
+        words = collapsed.words
+        for i, (d, k) in enumerate(zip(DOCS, self.z, strict=True)):
+            g = GROUP[d]
+            collapsed.tables[g, words[i], k] -= 1
+            p = (collapsed.tables[g, :, k] + kappa[:, k]) / (kappa[:, k] / m[:, k] + prior.pulls[g, k])
+            words[i] = rng.choice(N_WORDS, p=p / p.sum())
+            collapsed.tables[g, words[i], k] += 1
+        return found
+
+
+@cache
+def forward_draws(seed, documents, n):
+    """Statistics of states drawn forward."""
+    rng, found = np.random.default_rng(seed), []
+    for _ in range(n):
+        weight, which, log_mean, _, z, words = drawn_state(rng, documents)
+        found.append(statistics(weight, which, log_mean, z, words))
+    return np.array(found)
+
+
+def z_of(seed, documents, make=Turns, n_forward=8000, n_turns=6000, n_batches=40):
+    forward = forward_draws(seed, documents, n_forward)
+    chain = make(seed + 1, documents)
+    turns = np.array([chain.turn() for _ in range(n_turns)])
+    means = turns.reshape(n_batches, -1, turns.shape[1]).mean(axis=1)
+    error = np.sqrt(forward.var(axis=0) / n_forward + means.var(axis=0, ddof=1) / n_batches)
+    return np.abs(forward.mean(axis=0) - means.mean(axis=0)) / error
+
+
+class WithoutPull(GroupedSweeps):
+    """Mistake: the auxiliary variables of topics are left out of the weights of tokens."""
+
+    def sweep(self, shard, start, stop, doc_topic_prior, group, rng):
+        kept, self.word_prior.pulls = self.word_prior.pulls, np.ones_like(self.word_prior.pulls)
+        super().sweep(shard, start, stop, doc_topic_prior, group, rng)
+        self.word_prior.pulls = kept
+
+
+class EmptyAsOne(GroupedSweeps):
+    """Mistake: a topic without tokens has the factor of a topic with one."""
+
+    def set_weights(self):
+        super().set_weights()
+        self.entries = self.word_prior.pulls.copy()
+
+
+def without_concentrations(prior, collapsed, rng):
+    """Mistake: concentrations are not drawn again, but weights are."""
+    which = prior.which.copy()
+    prior.redraw(collapsed, rng)
+    prior.which[:] = which
+    collapsed.set_weights()
+
+
+def without_auxiliary(prior, collapsed, rng):
+    """Mistake: auxiliary variables are not drawn again."""
+    pulls = prior.pulls.copy()
+    prior.redraw(collapsed, rng)
+    prior.pulls[:] = pulls
+    collapsed.set_weights()
+
+
+@pytest.mark.parametrize("documents", [Dirichlet, Scaled])
+def test_turns_have_the_joint_law(documents, global_random_seed):
+    assert z_of(global_random_seed, documents).max() < THRESHOLD
+
+
+BROKEN = {
+    "without pull": {"sweeps": WithoutPull},
+    "an empty topic as one of one token": {"sweeps": EmptyAsOne},
+    "without concentrations": {"redraw": staticmethod(without_concentrations)},
+    "without auxiliary variables": {"redraw": staticmethod(without_auxiliary)},
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_turns_with_a_mistake_are_rejected(name, global_random_seed):
+    broken = type("Broken", (Turns,), BROKEN[name])
+    assert z_of(global_random_seed, Dirichlet, broken).max() > 1.3 * THRESHOLD
