@@ -4,6 +4,7 @@ The packages that they need are optional and are imported on use. The extra ``in
 """
 
 from ._clusters import CoClusteringDisplay, ProfileDisplay
+from ._contrasts import WordContrastDisplay
 from ._displays import TopicWordsDisplay, TraceDisplay
 from ._documents import TopicDocumentsDisplay, TopicsOverTimeDisplay
 from ._export import to_arviz, to_pyldavis
@@ -22,6 +23,7 @@ __all__ = [
     "TopicWordsDisplay",
     "TopicsOverTimeDisplay",
     "TraceDisplay",
+    "WordContrastDisplay",
     "to_arviz",
     "to_pyldavis",
 ]

@@ -16,6 +16,7 @@ from sk_sgmcmc import (
     DPCategoricalMixture,
     GammaProcessTopicModel,
     SphericalAdmixtureModel,
+    StructuralTopicModel,
     VonMisesFisherMixture,
     datasets,
     inspection,
@@ -190,6 +191,13 @@ def pictures(lda: BayesianLDA, dmr: DMRTopicModel, mixture: DPCategoricalMixture
     inspection.TopicHierarchyDisplay.from_estimator(lda, method="single")
     inspection.TopicMapDisplay.from_estimator(lda, X)
     inspection.PrevalenceDisplay.from_estimator(dmr, "year", at=[1990, 2000])
+    structural = StructuralTopicModel(2, content="party", formula="~ 1").fit(X, metadata={"party": years})
+    structural.top_words(3, group="Whig")
+    structural.word_contrast("Whig", "Democratic", topics=[0], n=5)
+    assert_type(
+        inspection.WordContrastDisplay.from_estimator(structural, "Whig", "Democratic", topics=np.arange(2)),
+        inspection.WordContrastDisplay,
+    )
     inspection.CoClusteringDisplay.from_estimator(mixture, X)
     inspection.TraceDisplay.from_estimator(lda, x="step").plot()
     inspection.to_arviz(lda, words=10)
