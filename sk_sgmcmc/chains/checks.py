@@ -144,7 +144,7 @@ TOPICS_CHANGE = CheckDefinition(
 CHAINS_DISAGREE = CheckDefinition(
     "chains_disagree",
     "number of topics on which the chains do not agree (``chains_agree_``)",
-    "a larger ``n_iter``, fewer topics, seed words, or ``n_chains=1``",
+    "fewer topics, seed words, a larger ``n_iter``, or ``n_chains=1``",
     limit=0,
 )
 NO_DRAWS = CheckDefinition(

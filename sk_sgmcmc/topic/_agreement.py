@@ -85,7 +85,7 @@ class Agreement:
         names : ndarray of object, shape (n_words,), or None
             Names of the words. If they are passed, the message quotes the top words of topics.
         hint : str
-            A further remedy, after more steps and fewer topics.
+            A further remedy, which ends in ", "; empty if there is none.
         """
         n_chains, n_topics = self.agree.shape
         if n_chains == 1:
@@ -108,7 +108,7 @@ class Agreement:
             f"chain {self.reference} (reference_chain_). Intervals of these topics pool only the chains that agree "
             "with it, so they do not cover the other versions. See topic_stability_ and chain_distances_."
         )
-        remedy = f"Try a larger n_iter, or fewer topics (n_components){hint}. With n_chains=1, fit finds one version."
+        remedy = f"Try fewer topics (n_components), {hint}or a larger n_iter. With n_chains=1, fit finds one version."
         return [CHAINS_DISAGREE.fired(unlike.size, meaning, remedy)]
 
 

@@ -63,7 +63,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         1.0,
     )  # Arguments of `Diagnosis.drift`. The quantity approaches its limit ever more slowly.
     _metric = "hellinger"
-    _seeds_hint = ""  # A remedy, in the warning, for chains that disagree.
+    _seeds_hint = ""  # A remedy, in the warning, for chains that disagree; it ends in ", ".
     _feature_names = _topic_names = None  # Names of words and topics that the user has set.
     _own_topic_names = ()  # Names of the first topics from a parameter of the model.
 

@@ -156,7 +156,7 @@ class CountTopicModel(TopicsOfWords):
 
     _offers = (("simplex", "counts"), ("euclidean", "conditional-gradient"), ("any", "conditionals"))
     _unused_by_predictions = (*TopicsOfWords._unused_by_predictions, "_young", "_kept", "_known")
-    _seeds_hint = ", or seed_words={word: topic, ...}, which says which topics are meant"
+    _seeds_hint = "seed_words={word: topic, ...} to say which topics are meant, "
 
     _parameter_constraints = {
         **TopicsOfWords._parameter_constraints,
