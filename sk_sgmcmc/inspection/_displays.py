@@ -34,6 +34,8 @@ from ._similarity import given_names
 class TopicWordsDisplay(Panels):
     """The most probable words of topics, with credible intervals; one panel per topic.
 
+    With several chains, bars show the means in the reference chain, and intervals pool the draws of the chains that
+    agree on the topic. If a chain does not agree (``chains_agree_``), the title is grey and ends in "(chains differ)".
     Usually created by `from_estimator`.
 
     Parameters
@@ -50,6 +52,8 @@ class TopicWordsDisplay(Panels):
         Mass of the credible intervals.
     labels : list of str or None, default=None
         Names of the topics, which follow their indices in the titles.
+    chains_differ : ndarray of bool, shape (n_topics,), or None, default=None
+        Whether some chain does not agree on a topic. None: all chains agree.
 
     Attributes
     ----------
@@ -75,6 +79,7 @@ class TopicWordsDisplay(Panels):
     high: FloatArray
     interval: float
     labels: Sequence[str] | None = None
+    chains_differ: AnyArray | None = None
 
     @classmethod
     def from_estimator(
@@ -130,6 +135,7 @@ class TopicWordsDisplay(Panels):
             high=columns["high"],
             interval=interval,
             labels=given_names(estimator, topics),
+            chains_differ=~estimator.chains_agree_.all(axis=0)[topics],
         )
         return display.plot(ax=ax, figure=figure, n_columns=n_columns)
 
@@ -162,7 +168,8 @@ class TopicWordsDisplay(Panels):
             panel.set_yticks(places, [shortened(word) for word in self.words[i]])
             panel.set_ylim(n_words - 0.4, -0.6)
             panel.set_xlim(0, 1.04 * widest)
-            panel.set_title(self._title(i), loc="left", fontsize=10, fontweight="bold", color=INK)
+            color = GREY if self._differs(i) else INK
+            panel.set_title(self._title(i), loc="left", fontsize=10, fontweight="bold", color=color)
             panel.tick_params(axis="y", length=0, labelsize=9, labelcolor=INK)
             panel.tick_params(axis="x", labelsize=8, labelcolor=GREY, color=FAINT)
             panel.locator_params(axis="x", nbins=3)
@@ -172,8 +179,12 @@ class TopicWordsDisplay(Panels):
             self.figure_.supxlabel(label, fontsize=9, color=GREY)
         return self
 
+    def _differs(self, i):
+        return self.chains_differ is not None and self.chains_differ[i]
+
     def _title(self, i):
-        return topic_title(self.topics[i], None if self.labels is None else self.labels[i])
+        title = topic_title(self.topics[i], None if self.labels is None else self.labels[i])
+        return f"{title} (chains differ)" if self._differs(i) else title
 
     def _size(self, n_rows, n_columns):
         # Estimated widths of words and titles in inches, plus at least 1.5 inches for the bars.

@@ -12,6 +12,7 @@ from sk_sgmcmc import BayesianLDA, DMRTopicModel, DPCategoricalMixture, Spherica
 from sk_sgmcmc.callbacks import HeldOutScore
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.inspection import TopicMapDisplay, TopicWordsDisplay, TraceDisplay, to_arviz, to_pyldavis
+from sk_sgmcmc.inspection._base import GREY
 from tests.conftest import importorskip
 
 
@@ -55,6 +56,18 @@ def test_topic_words_are_titled_by_given_names(lda, plt):
     display = TopicWordsDisplay.from_estimator(model, topics=[3, 2])
     titles = [panel.get_title(loc="left") for panel in display.axes_]
     assert titles == ["topic 3: sport", "topic 2: a name that is far too long…"]
+
+
+def test_topic_words_mark_topics_on_which_chains_differ(lda, plt):
+    assert lda.chains_agree_.all()
+    model = copy.copy(lda)
+    model.chains_agree_ = np.array([[True, True, True, True], [True, False, True, True]])
+    for topics in ([0, 1, 3], [1, 2]):
+        panels = TopicWordsDisplay.from_estimator(model, topics=topics).axes_
+        assert [panel.get_title(loc="left") for panel in panels] == [
+            f"topic {k} (chains differ)" if k == 1 else f"topic {k}" for k in topics
+        ]
+        assert [panel._left_title.get_color() == GREY for panel in panels] == [k == 1 for k in topics]
 
 
 def test_topic_words_go_where_they_are_put(lda, plt):
