@@ -119,6 +119,9 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         The sampler in use, with its step sizes in ``step_size_``.
     n_iter_ : int
         Number of steps made.
+    checks_ : DataFrame, or Bunch of columns if pandas is not installed
+        Checks of the draws of the last fit: ``check`` (its name), ``value``, ``limit`` and ``fired``. See "When not to
+        believe a fit" in the user guide.
     trace_ : dict
         Held-out scores, if `HeldOutScore` was among the callbacks.
     n_features_in_, feature_names_in_
