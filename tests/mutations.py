@@ -80,6 +80,14 @@ KERNELS = [
         ("draw_proportions", "running[k] *= share[k]", "running[k] *= 1.0"),
     ),
     *of(
+        "kernels/models/group_words.py",
+        "tests/topic/test_group_words_laws.py -k joint_law",
+        ("_without_counts", "log_ratio += u[g] * (m_new - m)", "pass"),
+        ("_draw_prior", "np.log(weight), np.ones(grid.size)", "np.log(weight), np.full(grid.size, 3.0)"),
+        ("token_weights", "rates[k] * pulls[g, k] - logs[g, k]", "-logs[g, k]"),
+        ("_drawn_index", "- counts[g] * log_normal(kappa)", ""),
+    ),
+    *of(
         "kernels/math/dirichlet.py",
         "tests/kernels/test_dirichlet.py",
         (
@@ -656,7 +664,31 @@ TOPIC = [
     *of(
         "topic/_counts/scaled_dirichlet.py",
         "tests/topic/test_dispersion_laws.py -k exact_law",
-        ("ScaledSweeps.sweep", "rate=rate, auxiliary=auxiliary", "rate=rate**0.5, auxiliary=auxiliary"),
+        ("token_priors", '{"rate": rate, "auxiliary"', '{"rate": rate**0.5, "auxiliary"'),
+    ),
+    *of(
+        "topic/_structural/word_prior.py",
+        "tests/topic/test_group_words_laws.py -k joint_law",
+        ("GroupedSweeps.set_weights", "prior.which, prior.log_mean", "0 * prior.which, prior.log_mean"),
+        ("GroupedSweeps.sweep", "self.word_prior.pulls, self.entries", "self.masses, self.entries"),
+    ),
+    *of(
+        "topic/_structural/word_prior.py",
+        "tests/topic/test_structural.py",
+        ("GroupedWordPrior.separate", "self.is_shared = False", "pass"),
+        ("GroupedWordPrior.extended", "np.log(new)", "np.log(0.0 * new + 1.0)"),
+    ),
+    *of(
+        "topic/_structural/record.py",
+        "tests/topic/test_structural.py -k (groups_are_found or resume)",
+        ("GroupedRecord.draw", "y /= rates", "pass"),
+        ("SharedDraws._shares", "[:, self.orders[c, s]]", "[:, ::-1]"),
+        ("GroupDraws.draw", "[:, self.group :: self.n_groups]", "[:, :: self.n_groups]"),
+    ),
+    *of(
+        "topic/_structural/forms.py",
+        "tests/topic/test_structural.py -k (groups_are_found or predictions)",
+        ("groups_of_documents", "% n_groups", "% 1"),
     ),
     *of(
         "topic/_dmr/dispersed_prior.py",

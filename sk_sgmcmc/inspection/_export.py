@@ -303,7 +303,7 @@ def to_pyldavis(
     """
     check_count_model(estimator, "to_pyldavis")
     names = _names(estimator, feature_names)
-    counts = estimator._check_X(X, reset=False, **params).to_csr()
+    counts = estimator._filled(X, **params)[0]
     lengths = np.asarray(counts.sum(axis=1)).ravel()
     frequency = np.asarray(counts.sum(axis=0)).ravel()
     docs, words = np.flatnonzero(lengths > 0), np.flatnonzero(frequency > 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,25 @@ from ..utils._tables import aligned
 from ..utils._typing import MatrixLike, Table
 
 _ROW_PARAMS = ("metadata",)  # parameters of ``fit`` that have a row for each document
+
+
+def _divided(X, by_row, **options):
+    """Training and test rows of X, and of tables or dicts of columns ``by_row``, as from `train_test_split`."""
+    columns = {
+        (name, key): column
+        for name, table in by_row.items()
+        for key, column in (table.items() if isinstance(table, Mapping) else [(None, table)])
+    }
+    train, test, *parts = train_test_split(X, *columns.values(), **options)
+    found = []
+    for some in (parts[::2], parts[1::2]):
+        rows = {name: {} for name in by_row}
+        for (name, key), part in zip(columns, some, strict=True):
+            rows[name][key] = part
+        found.append(
+            {name: rows[name] if isinstance(table, Mapping) else rows[name][None] for name, table in by_row.items()}
+        )
+    return train, test, *found
 
 
 def search_n_components(
@@ -113,14 +132,11 @@ def search_n_components(
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
     by_row = {name: fit_params[name] for name in _ROW_PARAMS if fit_params.get(name) is not None}
     by_row = dict(zip(by_row, aligned(X, **by_row), strict=True))
-    parts = train_test_split(X, *by_row.values(), test_size=test_size, random_state=random_state)
-    train, test = parts[0], parts[1]
+    train, test, train_rows, test_rows = _divided(X, by_row, test_size=test_size, random_state=random_state)
     for step in steps:
         if step is not None and not isinstance(step, str):  # skip None and "passthrough"
             step = clone(step)
             train, test, X = step.fit_transform(train), step.transform(test), step.transform(X)
-    train_rows = dict(zip(by_row, parts[2::2], strict=True))
-    test_rows = dict(zip(by_row, parts[3::2], strict=True))
     given = {name: value for name, value in fit_params.items() if name not in by_row}
     fits = Parallel(n_jobs=n_jobs)(
         delayed(_evaluated)(clone(model).set_params(n_components=int(value)), train, test, {**given, **train_rows},

@@ -19,7 +19,7 @@ ANSWERS = {
     **dict.fromkeys((
         "top_words", "coef_table", "topic_weights", "n_topics_posterior", "n_clusters_posterior", "top_categories",
         "profile_table", "get_feature_names_out", "find_topics", "merge_topics", "predict_prevalence",
-        "doc_topic_priors", "prevalence_difference", "effects",
+        "doc_topic_priors", "prevalence_difference", "effects", "word_contrast",
     ), False),
 }  # fmt: skip
 PROPERTIES = ("checks_", "diagnostics_", "topic_names_", "topic_stability_")
@@ -27,7 +27,7 @@ PROPERTIES = ("checks_", "diagnostics_", "topic_names_", "topic_stability_")
 _PLOTS = {
     "CoClusteringDisplay": True, "PrevalenceDisplay": False, "ProfileDisplay": False, "TopicDocumentsDisplay": True,
     "TopicHierarchyDisplay": False, "TopicMapDisplay": True, "TopicWordsDisplay": False,
-    "TopicsOverTimeDisplay": True, "TraceDisplay": False,
+    "TopicsOverTimeDisplay": True, "TraceDisplay": False, "WordContrastDisplay": False,
 }  # fmt: skip
 _EXPORTS = {"to_arviz": ("arviz", True), "to_pyldavis": ("pyLDAvis", True)}
 PLOTS = {
@@ -38,7 +38,7 @@ PLOTS = {
 _NEEDS = {
     "CoClusteringDisplay": "co_clustering", "PrevalenceDisplay": "predict_prevalence",
     "ProfileDisplay": "profile_table", "TraceDisplay": "fit", "to_arviz": "fit", "to_pyldavis": "perplexity",
-    "TopicWordsDisplay": "perplexity",
+    "TopicWordsDisplay": "perplexity", "WordContrastDisplay": "word_contrast",
 }  # fmt: skip
 
 
@@ -80,6 +80,7 @@ MUST = {
     "doc_topic_priors": ("metadata",), "prevalence_difference": ("metadata_a", "metadata_b"),
     "effects": ("covariate",), "topics_over_time": ("times",), "TopicsOverTimeDisplay": ("times",),
     "TopicDocumentsDisplay": ("texts",), "PrevalenceDisplay": ("metadata", "by"),
+    "word_contrast": ("a", "b"), "WordContrastDisplay": ("a", "b"),
 }  # fmt: skip
 # Arguments of any method that has them.
 ARGUMENTS = {
@@ -104,6 +105,7 @@ ARGUMENTS = {
     "kind": ("difference", "level", "slope", "ratio"),
     "reference": (None, "a", 0.0, "absent"),
     "pairwise": (True, False),
+    **dict.fromkeys(("a", "b", "group"), ("a", "b", True, False, 0.0, "absent")),
     "given": (None, {"~": "dict", "of": [["number", 0.5]]}, {"~": "dict", "of": [["absent", 1.0]]}),
     "min_share": (0.01, 0.0, 1.0, 2.0),
     "method": ("prior", "ais", "average", "single", "other"),

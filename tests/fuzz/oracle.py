@@ -225,7 +225,7 @@ def check_fitted(model, *, anew=True):
         case "DPCategoricalMixture":
             require(model.n_clusters_ >= 1, "n_clusters_ is below 1", f"{model.n_clusters_}")
             require((model.samples_["n_clusters"] >= 1).all(), "a draw has no cluster")
-        case "DMRTopicModel":
+        case "DMRTopicModel" | "StructuralTopicModel":
             shape = (K, len(model.metadata_names_) + 1)
             require(model.coef_.shape == shape, "coef_ of metadata has a wrong shape", f"{model.coef_.shape}")
 

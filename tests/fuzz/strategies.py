@@ -14,11 +14,11 @@ from tests.fuzz import inputs
 from tests.fuzz.calls import ANSWERS, FITS, MUST, PLOTS, PROPERTIES, plots_of, values_of
 
 ESTIMATORS = (
-    "BayesianLDA", "DMRTopicModel", "GammaProcessTopicModel", "SphericalAdmixtureModel", "DPCategoricalMixture",
-    "BayesianLogisticRegression", "BayesianGaussian", "VonMisesFisherMixture", "BayesianLinearRegression",
-    "BayesianPoissonRegressor",
+    "BayesianLDA", "DMRTopicModel", "StructuralTopicModel", "GammaProcessTopicModel", "SphericalAdmixtureModel",
+    "DPCategoricalMixture", "BayesianLogisticRegression", "BayesianGaussian", "VonMisesFisherMixture",
+    "BayesianLinearRegression", "BayesianPoissonRegressor",
 )  # fmt: skip
-COUNT_MODELS = ESTIMATORS[:3]
+COUNT_MODELS = ESTIMATORS[:4]
 
 # Every estimator with every sampler that fits it, by name.
 PAIRS = tuple(
@@ -31,7 +31,7 @@ PAIRS = tuple(
 COMPILED = (
     *((name, None) for name in ESTIMATORS),
     ("BayesianLDA", "scir"), ("BayesianLDA", "gibbs"), ("BayesianLDA", "sgrld"),
-    ("DMRTopicModel", "gibbs"), ("GammaProcessTopicModel", "gibbs"),
+    ("DMRTopicModel", "gibbs"), ("StructuralTopicModel", "gibbs"), ("GammaProcessTopicModel", "gibbs"),
     ("SphericalAdmixtureModel", "gsgnht"), ("SphericalAdmixtureModel", "gmc-b-gibbs"),
     ("VonMisesFisherMixture", "gsgnht"), ("VonMisesFisherMixture", "gmc"),
     ("BayesianLogisticRegression", "sgld"), ("BayesianLogisticRegression", "hmc"),
@@ -166,6 +166,7 @@ SENSIBLE = {
         "number +", "~ {__import__('os')}",
     ),
     "spline_prior": ("smooth", "independent"),
+    "content": (None, "text", "bool", "number", "absent"),
     "topics_sampler": (None, "scir", "sgrld", "gibbs", "sghmc", "hmc", "no-such-sampler"),
     "weights": ("replication", "survey"),
     "weight_concentration_prior": PRIORS,
@@ -411,7 +412,7 @@ def estimator_cases(draw, pairs=PAIRS, *, common=False, malformed=True):
         case["sample_weight"] = draw(st.sampled_from(WEIGHTS))
     if name == "BayesianPoissonRegressor" and _rarely(draw, 3):
         case["exposure"] = draw(st.sampled_from(WEIGHTS))
-    if name == "DMRTopicModel" and not _rarely(draw, 5):
+    if name in ("DMRTopicModel", "StructuralTopicModel") and not _rarely(draw, 5):
         forms = (*METADATA_FORMS, *(("malformed",) if malformed and _rarely(draw, 20) else ()))
         case["metadata"] = {
             "form": draw(st.sampled_from(forms)),

@@ -52,7 +52,7 @@ def test_fits_side_by_side_change_nothing(table):
 def test_metadata_are_divided_with_the_documents():
     polars = importorskip("polars")
     year = np.arange(200)
-    for metadata in (year[:, None], polars.DataFrame({"year": year})):
+    for metadata in (year[:, None], polars.DataFrame({"year": year}), {"year": year}):
         table = search_n_components(DMRTopicModel(n_iter=20, random_state=0), X, [2, 3], metadata=metadata)
         assert len(table) == 2 and np.all(np.isfinite(table["score"]))
 

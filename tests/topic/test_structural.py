@@ -9,7 +9,9 @@ from sklearn.base import clone
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, StructuralTopicModel
 from sk_sgmcmc.datasets import CountBlocks
+from sk_sgmcmc.inspection import WordContrastDisplay, to_pyldavis
 from sk_sgmcmc.metrics import align_topics
+from sk_sgmcmc.model_selection import search_n_components
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
 
 N_WORDS, N_TOPICS = 30, 3
@@ -234,3 +236,19 @@ def test_what_does_not_fit_is_refused(data, fitted):
     with pytest.raises(ValueError, match="fit with content="):
         plain.word_contrast("left", "right")
     assert isinstance(plain.merge_topics([0, 1]), BayesianLDA)
+
+
+def test_displays_export_and_search_take_it(data, fitted):
+    pytest.importorskip("matplotlib")
+    X, metadata, _ = data
+    display = WordContrastDisplay.from_estimator(fitted, "left", "right", topics=[1, 0], n_words=2)
+    assert [len(words) for words in display.words] == [4, 4] and len(display.axes_) == 2
+    table = fitted.word_contrast("left", "right", topics=[1], n=2)
+    np.testing.assert_array_equal(display.log_ratio[0], table["log_ratio"])
+    with pytest.raises(TypeError, match="StructuralTopicModel; got a BayesianLDA"):
+        WordContrastDisplay.from_estimator(BayesianLDA(2, n_iter=6).fit(X), "left", "right")
+    found = to_pyldavis(fitted, X, metadata=metadata)
+    assert sum(found["doc_lengths"]) == X.sum() == sum(found["term_frequency"])
+    assert len(fitted.topics_over_time(X, np.arange(300) // 150, metadata=metadata)["share"]) == 2 * N_TOPICS
+    searched = search_n_components(clone(fitted).set_params(n_iter=20), X, [2, 3], metadata=metadata)
+    assert np.isfinite(np.asarray(searched["score"])).all()
