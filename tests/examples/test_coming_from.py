@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from sk_sgmcmc import BayesianLDA, DMRTopicModel, inspection
+from sk_sgmcmc import BayesianLDA, DMRTopicModel, StructuralTopicModel, inspection
 from sk_sgmcmc.datasets import make_count_vectorizer
 from sk_sgmcmc.metrics import coherence, exclusivity
 from sk_sgmcmc.model_selection import search_n_components
@@ -52,6 +52,7 @@ STM = {
     "plot.STM": lambda c: (
         inspection.TopicWordsDisplay.from_estimator(c.lda, topics=[0, 2]),
         inspection.TopicMapDisplay.from_estimator(c.lda),
+        inspection.WordContrastDisplay.from_estimator(c.structural, "D", "R"),
     ),
     "plot.estimateEffect": lambda c: inspection.PrevalenceDisplay.from_estimator(c.dmr, "year", by="party"),
     "plot.searchK": lambda c: inspection.NumberOfTopicsDisplay.from_search(c.search),
@@ -63,7 +64,7 @@ STM = {
     "readCorpus": LEFT_OUT,
     "readLdac": LEFT_OUT,
     "s": lambda c: c.dmr.effects("year"),
-    "sageLabels": LEFT_OUT,
+    "sageLabels": lambda c: (c.structural.word_contrast("D", "R"), c.structural.top_words(group="D")),
     "searchK": lambda c: search_n_components(BayesianLDA(n_iter=4, random_state=0), c.X, [2, 3]),
     "selectModel": lambda c: c.chains.chains_agree_,
     "semanticCoherence": lambda c: coherence(c.lda.components_, c.X),
@@ -154,6 +155,9 @@ def fitted():
         dmr=DMRTopicModel(3, formula="~ party * bs(year, df=4)", n_iter=30, random_state=0).fit(
             X, metadata=metadata, feature_names=words
         ),
+        structural=StructuralTopicModel(3, formula="~ party", content="party", n_iter=30, random_state=0).fit(
+            X, metadata=metadata, feature_names=words
+        ),
         search=search_n_components(BayesianLDA(n_iter=4, random_state=0), X, [2, 3]),
     )  # fmt: skip
 
@@ -200,6 +204,7 @@ def test_call_runs(name, fitted):
 
 SMALLER = {
     "covariates": [("DMRTopicModel(20,", "DMRTopicModel(3, n_iter=20,")],
+    "words_by_group": [("StructuralTopicModel(20,", "StructuralTopicModel(3, n_iter=20,")],
     "over_time": [("BayesianLDA(20,", "BayesianLDA(3, n_iter=20,")],
     "survey": [("random_state=1", "n_iter=20, random_state=1")],
     "number_of_topics": [("BayesianLDA(random", "BayesianLDA(n_iter=4, random"), ("[10, 20, 40, 80]", "[2, 3]")],
