@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -236,12 +237,6 @@ class StructuralTopicModel(DMRTopicModel):
             raise ValueError(f"Groups are {', '.join(map(repr, self.groups_))}; got {group!r}.")
         return found[0]
 
-    def _draws_in_group(self, g, k):
-        """Draws of topic ``k`` in a group, of all chains that agree on it, (n_draws, n_features)."""
-        draws = GroupDraws(self._topic_draws.of_documents, self._n_groups, g)
-        agree = np.flatnonzero(self.chains_agree_[:, k])
-        return np.stack([draws.draw(c, s)[k] for c in agree for s in range(draws.shape[1])])
-
     def top_words(
         self,
         n: int = 10,
@@ -272,19 +267,14 @@ class StructuralTopicModel(DMRTopicModel):
         tables.check_choice("by", by, tables.SCORES)
         tables.check_choice("format", format, ("long", "wide"))
         interval = None if format == "wide" else interval
-        components = self.content_components_[g]
+        components, draws = self.content_components_[g], None
+        if interval is not None:
+            draws = partial(
+                self._agreement.draws_of_topic, GroupDraws(self._topic_draws.of_documents, self._n_groups, g).array()
+            )
         scores = tables.word_scores(components, by, self.word_counts_)
         names = self._word_names(components.shape[1], feature_names)
-        table = tables.word_table(
-            components,
-            n,
-            interval,
-            names,
-            self.topic_names_,
-            lambda k: self._draws_in_group(g, k),
-            scores=scores,
-            by=by,
-        )
+        table = tables.word_table(components, n, interval, names, self.topic_names_, draws, scores=scores, by=by)
         return tables.wide(table, self.topic_names_) if format == "wide" else table
 
     def word_contrast(
