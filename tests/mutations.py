@@ -1064,6 +1064,8 @@ def _run_tests(folder, mutation, limit, interpreted):
         return NO_END, f"no end after {limit:g} s; see --limit"
     failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
     detail = failed[0] if failed else (done.stdout + done.stderr).strip().splitlines()[-1]
+    if done.returncode == 4:  # The command line or the environment is wrong, so that nothing has been tested.
+        sys.exit(f"pytest could not run: {(done.stderr or done.stdout).strip()}")
     if done.returncode not in (0, 1):
         detail = f"pytest ended with {done.returncode}: {detail}"
     return (SURVIVED if done.returncode == 0 else CAUGHT), detail[:110]

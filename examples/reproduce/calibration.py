@@ -39,6 +39,7 @@ from sk_sgmcmc import (
     DPCategoricalMixture,
     GammaProcessTopicModel,
     SphericalAdmixtureModel,
+    StructuralTopicModel,
     VonMisesFisherMixture,
 )
 
@@ -61,6 +62,7 @@ SAMPLERS = {
     "VonMisesFisherMixture": ("gibbs", "gmc", "sggmc", "gsgnht"),
     "BayesianLinearRegression": ("gibbs", *(name for name in FLAT if name not in METRIC)),
     "BayesianPoissonRegressor": FLAT,
+    "StructuralTopicModel": ("gibbs",),  # with content; without, it is DMRTopicModel
 }
 PAIRS = [(model, sampler) for model, samplers in SAMPLERS.items() for sampler in samplers]
 FAR = 3.0  # standard errors
@@ -112,6 +114,27 @@ def dmr(rng):
 
     # 0 and 1 are not standardised.
     return model, (X,), {"metadata": kind[:, None]}, quantities, {"components": phi, "coef": coef}
+
+
+def structural(rng):
+    """Two topics of four words that differ between two groups, of fifteen documents of ten words each."""
+    grid, base, group = np.array([1.0, 3.0, 10.0, 30.0, 150.0, 2000.0]), 0.5, np.arange(30) % 2
+    kappa = rng.choice(grid, size=(2, 4), p=rng.dirichlet(np.ones(6)))
+    y = rng.gamma(kappa, size=(2, 2, 4)) * rng.gamma(base, size=(2, 4)) / kappa
+    phi = y / y.sum(axis=2, keepdims=True)
+    theta = rng.dirichlet(np.exp(rng.standard_normal(2) * 0.5), 30)
+    p = np.einsum("dk,dkv->dv", theta, phi[group])
+    X = np.array([rng.multinomial(10, row / row.sum()) for row in p]).astype(float)
+    model = StructuralTopicModel(
+        2, formula="~ 1", content="group", doc_topic_prior=1.0, topic_word_prior=base, intercept_prior_scale=0.5
+    )
+
+    def quantities(s):
+        a, b = s["components of a"], s["components of b"]
+        return np.concatenate([pairs_of_words(a)[..., :3], pairs_of_words(b)[..., :3], (a * b).sum(axis=-2)], axis=-1)
+
+    truth = {"components of a": phi[0], "components of b": phi[1]}
+    return model, (X,), {"metadata": {"group": np.array(["a", "b"])[group]}}, quantities, truth
 
 
 def gamma_process(rng):
@@ -266,7 +289,7 @@ def von_mises_fisher_mixture(rng):
 
 
 MODELS = dict(zip(SAMPLERS, (lda, dmr, gamma_process, spherical_admixture, dirichlet_process, logistic, gaussian,
-                             von_mises_fisher_mixture, linear, poisson), strict=True))  # fmt: skip
+                             von_mises_fisher_mixture, linear, poisson, structural), strict=True))  # fmt: skip
 
 
 def one(name, sampler, replicate):
@@ -278,7 +301,11 @@ def one(name, sampler, replicate):
         warnings.simplefilter("always")
         model.set_params(sampler=sampler, random_state=replicate).fit(*args, **named)
     seconds = time.process_time() - began
-    draws = {key: np.asarray(value[0], dtype=float) for key, value in model.samples_.items() if key in truth}
+    samples = {
+        **model.samples_,
+        **{f"components of {g}": model.content_draws(g) for g in getattr(model, "groups_", ())},
+    }
+    draws = {key: np.asarray(value[0], dtype=float) for key, value in samples.items() if key in truth}
     drawn, true = quantities(draws), quantities({key: np.asarray(value, dtype=float) for key, value in truth.items()})
     # float32 draws and float64 truths are equal to rounding where both are at a bound.
     equal = np.isclose(drawn, true, rtol=1e-6, atol=1e-12)

@@ -231,8 +231,11 @@ ESTIMATORS = [
 DEFAULTS = [
     case
     for case in ESTIMATORS
-    if case.id in {"lda", "dmr", "gamma-process", "sam", "vmf", "logistic", "linear", "poisson", "gaussian", "dp"}
-]
+    if case.id
+    in {
+        "lda", "dmr", "structural", "gamma-process", "sam", "vmf", "logistic", "linear", "poisson", "gaussian", "dp",
+    }
+]  # fmt: skip
 # Count topic models, whose components are distributions over words: all of them, and one of each class.
 LDA = [case for case in ESTIMATORS if isinstance(case.estimator, CountTopicModel) and case.data == "counts"]
 COUNTS = [case for case in ESTIMATORS if case.id in {"lda", "dmr-plain", "gamma-process"}]
@@ -243,6 +246,7 @@ CHECKED = [
     for case in ESTIMATORS
     if case.id
     in {
-        "lda", "dmr-plain", "gamma-process", "sam", "vmf", "logistic", "linear", "poisson", "gaussian", "dp",
+        "lda", "dmr-plain", "structural", "gamma-process", "sam", "vmf", "logistic", "linear", "poisson", "gaussian",
+        "dp",
     }
 ]  # fmt: skip

@@ -20,6 +20,7 @@ ANSWERS = {
         "top_words", "coef_table", "topic_weights", "n_topics_posterior", "n_clusters_posterior", "top_categories",
         "profile_table", "get_feature_names_out", "find_topics", "merge_topics", "predict_prevalence",
         "doc_topic_priors", "prevalence_difference", "effects", "word_contrast",
+        "content_draws",
     ), False),
 }  # fmt: skip
 PROPERTIES = ("checks_", "diagnostics_", "topic_names_", "topic_stability_")
@@ -80,7 +81,7 @@ MUST = {
     "doc_topic_priors": ("metadata",), "prevalence_difference": ("metadata_a", "metadata_b"),
     "effects": ("covariate",), "topics_over_time": ("times",), "TopicsOverTimeDisplay": ("times",),
     "TopicDocumentsDisplay": ("texts",), "PrevalenceDisplay": ("metadata", "by"),
-    "word_contrast": ("a", "b"), "WordContrastDisplay": ("a", "b"),
+    "content_draws": ("group",), "word_contrast": ("a", "b"), "WordContrastDisplay": ("a", "b"),
 }  # fmt: skip
 # Arguments of any method that has them.
 ARGUMENTS = {

@@ -98,6 +98,9 @@ def test_tables_of_words(data, fitted):
     back = fitted.word_contrast("right", "left", topics=[0], n=2)
     first = np.asarray(table["topic"]) == 0
     np.testing.assert_allclose(np.sort(back["log_ratio"]), np.sort(-np.asarray(table["log_ratio"])[first]), rtol=1e-6)
+    draws = fitted.content_draws("right")
+    assert draws.shape == (1, 40, N_TOPICS, N_WORDS)
+    np.testing.assert_allclose(draws[0].mean(axis=0), fitted.content_components_[1], atol=0.03)
     words = fitted.top_words(3, group="left")
     k = int(np.asarray(words["topic"])[0])
     np.testing.assert_allclose(words["probability"][0], fitted.content_components_[0, k].max())

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...utils._numbers import indices, interval_tails
 from ...utils._parameters import keyword_parameters
-from ...utils._typing import AnyArray, Table
+from ...utils._typing import AnyArray, FloatArray, Table
 from .._dmr.formula import is_constant
 from .._dmr.metadata import NoCovariates, columns_of, is_missing, levels_of
 from .._dmr.model import DMRTopicModel
@@ -237,6 +237,22 @@ class StructuralTopicModel(DMRTopicModel):
             raise ValueError(f"Groups are {', '.join(map(repr, self.groups_))}; got {group!r}.")
         return found[0]
 
+    def content_draws(self, group: Any) -> FloatArray:
+        """Draws of the topics in one group of documents.
+
+        Parameters
+        ----------
+        group : object
+            One of ``groups_``.
+
+        Returns
+        -------
+        draws : ndarray of float32, shape (n_chains, n_kept, n_components, n_features)
+            Rows sum to 1; as ``samples_["components"]``, which are the topics over all groups.
+        """
+        check_is_fitted(self)
+        return GroupDraws(self._topic_draws.of_documents, self._n_groups, self._group_index(group)).array()
+
     def top_words(
         self,
         n: int = 10,
@@ -269,9 +285,7 @@ class StructuralTopicModel(DMRTopicModel):
         interval = None if format == "wide" else interval
         components, draws = self.content_components_[g], None
         if interval is not None:
-            draws = partial(
-                self._agreement.draws_of_topic, GroupDraws(self._topic_draws.of_documents, self._n_groups, g).array()
-            )
+            draws = partial(self._agreement.draws_of_topic, self.content_draws(group))
         scores = tables.word_scores(components, by, self.word_counts_)
         names = self._word_names(components.shape[1], feature_names)
         table = tables.word_table(components, n, interval, names, self.topic_names_, draws, scores=scores, by=by)
