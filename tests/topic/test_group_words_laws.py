@@ -72,8 +72,8 @@ def statistics(weight, which, log_mean, z, words):
     mass, kappa, mean = n.sum(axis=1), GRID[which], np.exp(log_mean)
     share = mean / mean.sum(axis=0)
     return np.concatenate([
-        weight, (which == 0).mean(axis=0), (which == GRID.size - 1).mean(axis=0), np.log(kappa).mean(axis=0),
-        mean.mean(axis=0), log_mean.mean(axis=0).clip(-30), (share**2).sum(axis=0),
+        weight, [(weight**2).sum()], (which == 0).mean(axis=0), (which == GRID.size - 1).mean(axis=0),
+        np.log(kappa).mean(axis=0), mean.mean(axis=0), log_mean.mean(axis=0).clip(-30), (share**2).sum(axis=0),
         [(mass == 0).sum(), (mass == 1).sum(), (mass**2).sum(), (n**2).sum()],
         [(n[0] * n[1]).sum(), (n.sum(axis=0) * share).sum(), (n.sum(axis=0) ** 2 / (1 + kappa)).sum()],
         (z == 0).mean()[None], [(z[DOCS == 3] == 0).all(), (z[DOCS == 0] == z[DOCS == 0][0]).all()],
