@@ -681,9 +681,13 @@ TOPIC = [
     *of(
         "topic/_structural/record.py",
         "tests/topic/test_structural.py -k (groups_are_found or resume)",
-        ("GroupedRecord.draw", "y /= rates", "pass"),
         ("SharedDraws._shares", "[:, self.orders[c, s]]", "[:, ::-1]"),
         ("GroupDraws.draw", "[:, self.group :: self.n_groups]", "[:, :: self.n_groups]"),
+    ),
+    *of(
+        "topic/_structural/spread.py",
+        "tests/topic/test_structural.py -k (groups_are_found or tables)",
+        ("SpreadState.drawn", "y /= rates", "pass"),
     ),
     *of(
         "topic/_structural/forms.py",

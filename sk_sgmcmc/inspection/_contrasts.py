@@ -30,7 +30,7 @@ class WordContrastDisplay(Panels):
     names : ndarray of str, shape (n_topics,)
         Titles of the panels.
     words : list of ndarray of str
-        Words of each topic, those of the first group first.
+        Words of each topic; the words of the first group come first.
     log_ratio, low, high : list of ndarray
         Logarithms of the ratios of their probabilities in the two groups: posterior means, and ends of intervals.
     interval : float

@@ -92,42 +92,30 @@ def test_sums_equal_those_of_python_bit_for_bit(n, function, dtype):
     np.testing.assert_allclose(total, weights.sum(), rtol=1e-6)
 
 
-@pytest.mark.parametrize("n", SIZES)
-def test_sums_under_a_prior_of_each_column_equal_those_of_python(n):
-    row = Row(n, dtype=np.uint16)
-    prior = row.rng.random((4, row.width), dtype=np.float32)
-    found = []
-    for function in (weigh_under_compiled, lanes._weigh_under_of_python):
-        running, ends, total = np.zeros(row.width, np.float32), np.zeros(lanes.LANES, np.float32), np.zeros(1, F4.name)
-        args = row.counts, 2, row.factor, prior, 3, row.left_out, running, ends
-        if function is weigh_under_compiled:
-            function(*args, total)
-        else:
-            total[0] = function(*args)
-        found.append((running, ends, total))
-    for ours, slow in zip(*found, strict=True):
-        np.testing.assert_array_equal(ours, slow)
-    weights = row.factor * (row.counts[2] + prior[3])
-    weights[row.left_out] = 0.0
-    np.testing.assert_allclose(total[0], weights.sum(), rtol=1e-6)
+# Functions that take a table of priors, compiled and in Python, and whether they also take one of scales.
+UNDER_PRIORS = [
+    (weigh_under_compiled, lanes._weigh_under_of_python, False),
+    (weigh_scaled_compiled, lanes._weigh_scaled_of_python, True),
+]
 
 
+@pytest.mark.parametrize("compiled, python, scales", UNDER_PRIORS, ids=["prior", "prior and scale"])
 @pytest.mark.parametrize("n", SIZES)
-def test_sums_of_scaled_weights_equal_those_of_python(n):
+def test_sums_under_a_prior_of_each_column_equal_those_of_python(n, compiled, python, scales):
     row = Row(n, dtype=np.uint16)
     prior, scale = (row.rng.random((4, row.width), dtype=np.float32) for _ in range(2))
     found = []
-    for function in (weigh_scaled_compiled, lanes._weigh_scaled_of_python):
+    for function in (compiled, python):
         running, ends, total = np.zeros(row.width, np.float32), np.zeros(lanes.LANES, np.float32), np.zeros(1, F4.name)
-        args = row.counts, 2, row.factor, prior, 3, scale, row.left_out, running, ends
-        if function is weigh_scaled_compiled:
+        args = row.counts, 2, row.factor, prior, 3, *([scale] if scales else []), row.left_out, running, ends
+        if function is compiled:
             function(*args, total)
         else:
             total[0] = function(*args)
         found.append((running, ends, total))
     for ours, slow in zip(*found, strict=True):
         np.testing.assert_array_equal(ours, slow)
-    weights = row.factor * (row.counts[2] + prior[3]) * scale[3]
+    weights = row.factor * (row.counts[2] + prior[3]) * (scale[3] if scales else 1.0)
     weights[row.left_out] = 0.0
     np.testing.assert_allclose(total[0], weights.sum(), rtol=1e-6)
 

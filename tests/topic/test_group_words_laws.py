@@ -12,7 +12,8 @@ import pytest
 from sk_sgmcmc.topic._counts.corpus import Shard
 from sk_sgmcmc.topic._counts.document_prior import DocumentPrior
 from sk_sgmcmc.topic._counts.scaled_dirichlet import ScaledDirichlet, token_priors
-from sk_sgmcmc.topic._structural.word_prior import GRID, GroupedSweeps, GroupedWordPrior
+from sk_sgmcmc.topic._structural.spread import GRID
+from sk_sgmcmc.topic._structural.word_prior import GroupedSweeps, GroupedWordPrior
 from tests.cases import THRESHOLD
 
 N_WORDS, N_TOPICS, N_GROUPS = 4, 2, 3

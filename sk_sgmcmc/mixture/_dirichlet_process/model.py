@@ -438,7 +438,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
     def resume(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Continue a fit or update that was interrupted or loaded from a checkpoint.
 
-        The draws equal those of an uninterrupted call. `forget_rows` makes this impossible.
+        The draws equal those of an uninterrupted call. After `forget_rows`, this call is refused.
 
         Parameters
         ----------

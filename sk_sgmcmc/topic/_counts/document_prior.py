@@ -139,7 +139,7 @@ class DocumentPrior:
         return self.alpha[None], shard.group if docs is None else np.zeros(docs.size, dtype=np.int64)
 
     def sweep_priors(self, shard):
-        """The priors that collapsed sweeps of a `Shard` take: those of `table`, unless they are not Dirichlet."""
+        """The priors for collapsed sweeps of a `Shard`; they equal those of `table` if they are Dirichlet."""
         return self.table(shard)
 
     def sweeps(self, shard, z, topic_word_prior):
@@ -150,7 +150,7 @@ class DocumentPrior:
     def token_priors(priors, group, shard, start, stop, z, rng):
         """The Dirichlet parameters that sweeps of documents start:stop take, and further arguments, a dict.
 
-        ``priors`` and ``group`` are those of `sweep_priors`.
+        ``priors`` and ``group`` come from `sweep_priors`.
         """
         return priors, {}
 

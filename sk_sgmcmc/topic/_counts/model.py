@@ -611,7 +611,7 @@ class CountTopicModel(TopicsOfWords):
         return corpus.n_words
 
     def _of_words(self, counts):
-        """Counts of words, given those of a corpus."""
+        """Counts of words, summed over the forms that a word may have in a corpus."""
         return counts
 
     def _in_words(self, draws, means):

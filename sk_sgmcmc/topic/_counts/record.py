@@ -135,7 +135,7 @@ class TopicRecord:
     def add(self, step, counts, z, groups, state=None):
         """Keep the counts (n_words, n_topics) of assignments ``z``; only topics of equal ``groups()`` are permuted.
 
-        ``state`` is that of the word prior, None for a Dirichlet prior.
+        ``state`` describes the word prior; it is None for a Dirichlet prior.
         """
         n_topics = counts.shape[1]
         order = np.arange(n_topics)

@@ -34,20 +34,16 @@ class GroupedRecord(TopicRecord):
         super().extend(n_words, last)
         self.states = [_extended(state, n_words // len(state.pull)) for state in self.states]
 
-    def _gammas(self, s):
-        counts = self.counts[s].by_topic().T
-        return self.states[s].shapes_and_rates(np.ascontiguousarray(counts))
+    def _counts(self, s):
+        return np.ascontiguousarray(self.counts[s].by_topic().T)
 
     def mean_of_words(self, s, word_prior, words, order):
         mean = self._mean(s)[np.ix_(words, order)]
         return mean.astype(np.float32).astype(np.float64)
 
     def _mean(self, s):
-        """Means of the topics of forms given draw ``s``, (n_forms, n_topics); see `GroupedWordPrior.mean`."""
-        shapes, rates = self._gammas(s)
-        shapes /= rates
-        shapes /= shapes.sum(axis=0)
-        return shapes.reshape(-1, shapes.shape[-1])
+        """Means of the topics of forms given draw ``s``, (n_forms, n_topics)."""
+        return self.states[s].mean(self._counts(s))
 
     def mean_over(self, orders, word_prior):
         total = 0.0
@@ -56,12 +52,8 @@ class GroupedRecord(TopicRecord):
         return np.ascontiguousarray(total.T) / len(orders)
 
     def draw(self, s, word_prior):
-        shapes, rates = self._gammas(s)
         rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, self.steps[s]])))
-        y = rng.standard_gamma(shapes)
-        y /= rates
-        y /= y.sum(axis=0)
-        return np.ascontiguousarray(y.reshape(-1, y.shape[-1]).T, dtype=np.float32)
+        return np.ascontiguousarray(self.states[s].drawn(self._counts(s), rng).T, dtype=np.float32)
 
     def shares(self, s):
         """Share of each group in the tokens of each topic in draw ``s``, (n_groups, n_topics)."""

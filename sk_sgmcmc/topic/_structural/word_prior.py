@@ -1,7 +1,6 @@
 """The prior of words that differ between groups of documents, and sweeps under it."""
 
 from copy import copy
-from typing import NamedTuple
 
 import numpy as np
 
@@ -11,46 +10,12 @@ from ...kernels.models.lda import any_tokens, assignments
 from .._counts.word_prior import FittedWordPrior, WordPrior
 from .forms import groups_of_documents, in_words
 from .record import GroupedRecord
+from .spread import GRID, SpreadState
 
-GRID = np.array([1.0, 3.0, 10.0, 30.0, 150.0, 2000.0])  # Concentrations; with the last, groups hardly differ.
 _SHARED = 0.6  # Share of burn-in in which groups have the same words, so that chains start from the topics of LDA.
 # Passes from one update of the prior to the next, as a multiple of cells per token, so that updates take at most about
 # as long as sweeps; most such passes in burn-in, which needs many updates, and later.
 _PASSES_PER_CELL, _MOST_IN_BURN_IN, _MOST_PASSES = 12.0, 2, 10
-
-
-class SpreadState(NamedTuple):
-    """The prior of words in all groups; see the kernels `group_words`.
-
-    Parameters
-    ----------
-    which : ndarray of uint8, shape (n_words, n_topics)
-        Index of the concentration of each word in each topic.
-    log_mean : ndarray of shape (n_words, n_topics)
-        Logarithms of the means m.
-    pull : ndarray of shape (n_groups, n_topics)
-        Auxiliary variables u; 0 for topics without tokens in the group.
-    """
-
-    which: np.ndarray
-    log_mean: np.ndarray
-    pull: np.ndarray
-
-    def shapes_and_rates(self, counts):
-        """Parameters of the gamma variables y given counts of forms; both (n_words, n_groups, n_topics)."""
-        n_groups, n_topics = self.pull.shape
-        kappa = GRID[self.which]
-        shapes = counts.reshape(-1, n_groups, n_topics) + kappa[:, None]
-        log_mean = np.maximum(self.log_mean.astype(np.float64), -650.0)
-        return shapes, (kappa / np.exp(log_mean))[:, None] + self.pull
-
-
-def drawn(shapes, rates, rng):
-    """Draw the words of topics in each group, (n_words, n_groups, n_topics); sums over words are 1."""
-    y = rng.standard_gamma(shapes)
-    y /= rates
-    y /= y.sum(axis=0)
-    return y
 
 
 class GroupedWordPrior(WordPrior):
@@ -161,17 +126,11 @@ class GroupedWordPrior(WordPrior):
         return self.mean(counts)
 
     def mean(self, counts):
-        """Means of the words of topics, of forms, (n_forms, n_topics), with sums of 1 over each group.
-
-        They are ratios of means, which are about the means of the ratios.
-        """
-        shapes, rates = self.state(counts).shapes_and_rates(counts)
-        shapes /= rates
-        shapes /= shapes.sum(axis=0)
-        return shapes.reshape(counts.shape)
+        """Means of the words of topics; see `SpreadState.mean`."""
+        return self.state(counts).mean(counts)
 
     def drawn(self, counts, rng):
-        return drawn(*self.state(counts).shapes_and_rates(counts), rng).reshape(counts.shape)
+        return self.state(counts).drawn(counts, rng)
 
     def extended(self, value, n_words):
         wider = copy(self)
