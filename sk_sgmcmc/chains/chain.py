@@ -69,7 +69,7 @@ class DrawPlan:
         """Whether each of the draws kept after ``kept_steps`` is used in results: all are."""
         return np.ones(len(kept_steps), dtype=bool)
 
-    def current(self, sizes):
+    def recent(self, sizes):
         """Indices of the draws that are of the present data, given the ``sizes`` of their data: all are."""
         return list(range(len(sizes)))
 
@@ -131,7 +131,7 @@ class StreamPlan:
         used[-1] = True
         return used if used.sum() >= ENOUGH_DRAWS else used | ~is_own
 
-    def current(self, sizes):
+    def recent(self, sizes):
         """Indices of the draws to keep, given the ``sizes`` of their data: all, since a stream keeps no data."""
         return list(range(len(sizes)))
 

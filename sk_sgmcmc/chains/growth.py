@@ -43,7 +43,7 @@ class GrowthPlan(DrawPlan):
         """Indices of the draws that stay if another one is kept: all but the oldest."""
         return list(range(1, len(kept_steps)))
 
-    def current(self, sizes):
+    def recent(self, sizes):
         """Indices of the draws that are of most of the present data; ``sizes`` as for `in_window`, the last present."""
         return in_window(sizes, sizes[-1], self.n_draws)
 

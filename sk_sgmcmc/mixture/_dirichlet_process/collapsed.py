@@ -173,9 +173,9 @@ class CollapsedChain(ClusterChain):
     def keep(self, draw):
         super().keep(draw)
         self.kept_rows.append(self.data.n_rows)
-        current = self.plan.current(self.kept_rows)
-        if len(current) < self.n_kept:
-            self.keep_only(current)
+        recent = self.plan.recent(self.kept_rows)
+        if len(recent) < self.n_kept:
+            self.keep_only(recent)
 
     def keep_only(self, staying):
         self.kept_rows = [self.kept_rows[i] for i in staying]

@@ -305,9 +305,9 @@ class CollapsedChain(TopicChain):
     def keep(self, draw):
         super().keep(draw)
         self.kept_docs.append(0 if self.data is None else self.data.n_docs)
-        current = self.plan.current(self.kept_docs)
-        if len(current) < self.n_kept:
-            self.keep_only(current)
+        recent = self.plan.recent(self.kept_docs)
+        if len(recent) < self.n_kept:
+            self.keep_only(recent)
 
     def keep_only(self, staying):
         self.kept_docs = [self.kept_docs[i] for i in staying]
