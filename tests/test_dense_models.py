@@ -123,3 +123,10 @@ def test_a_temperature_does_not_warn_of_wide_draws():
         warnings.simplefilter("error", ConvergenceWarning)
         for temperature in (0.5, 9.0):
             BayesianLogisticRegression(sampler=SGHMC(temperature=temperature), random_state=0).fit(X, eta > 0.3)
+
+
+def test_a_metric_that_rounding_makes_singular_still_gives_a_step():
+    X = np.array([[1.0, 1.0, 2.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0, 3.0, 1.0], [2.0, 3.0, 0.0, 0.0, 1.0, 1.0]])
+    model = BayesianPoissonRegressor(sampler="rhmc", n_iter=20, random_state=0).fit(X, [0, 0, 0])
+    assert np.all(np.isfinite(model.samples_["coef"]))
+    assert np.all(model.predict(X) < 1.0)

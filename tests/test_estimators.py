@@ -279,6 +279,19 @@ def test_a_bad_parameter_is_named_and_nothing_is_changed(case):
         assert pickle.dumps(model.__getstate__()) == before, (name, value)
 
 
+@each_class
+def test_every_parameter_is_checked_by_name_in_fit_and_partial_fit(case):
+    class NoValue:
+        pass
+
+    for name, constraints in case.estimator._parameter_constraints.items():
+        if constraints == "no_validation":
+            continue
+        for method in ("fit", "partial_fit") if case.streams else ("fit",):
+            with pytest.raises((ValueError, TypeError), match=name):
+                getattr(case.new(**{name: NoValue()}), method)(*case.data_of())
+
+
 @pytest.mark.parametrize("bad", ["wrong", "unknown"])
 @each_class
 def test_a_sampler_that_does_not_fit_is_refused_before_the_data_are_seen(case, bad):

@@ -18,6 +18,7 @@ _MOST_BENDS = 20  # largest number of such distances, each shorter than the last
 _FEWEST_CHECKED, _MOST_CHECKED = 5, 25  # number of draws at which a gradient is compared with differences
 _CHECK_STEP = 1e-3  # step of these differences, in standard deviations of the draws
 _CHECKED_CELLS = 1e8  # limit on rows times entries read by these comparisons, each of three log densities
+_LEAST_EIGENVALUE = 1e-12  # of a metric, relative to the largest: below it, rounding decides
 _VELOCITIES, _RATE_STEP = 4, 1e-4  # number of velocities and time step by which the rate of a metric is measured
 _FAR = 1e3  # distance at which to look for the end of a plateau, relative to 1 + the size of the state
 
@@ -160,11 +161,18 @@ def metric_at(dense, theta):
 
 
 def inverse_metric(dense, theta):
-    """Inverse of the metric at theta, (D, D)."""
+    """Inverse of the metric at theta, (D, D); of a singular metric, with the smallest eigenvalues replaced."""
     D = theta.size
     if dense.metric.diagonal:
         return np.diag(1.0 / _written_metric(dense, theta, (1, D))[0])
-    return np.linalg.inv(_written_metric(dense, theta, (D, D)))
+    metric = _written_metric(dense, theta, (D, D))
+    try:
+        inverse = np.linalg.inv(metric)
+        np.linalg.cholesky(inverse)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(metric)
+        inverse = (vectors / np.maximum(values, _LEAST_EIGENVALUE * values[-1])) @ vectors.T
+    return inverse
 
 
 def metric_rate(dense, theta, inverse, rng):

@@ -328,9 +328,11 @@ def test_a_prior_that_no_token_outweighs_makes_all_documents_alike(prior):
     np.testing.assert_allclose(model.fit_transform(np.eye(3, 6) * 9.0), 0.25)
 
 
-@pytest.mark.parametrize("model", [BayesianLDA(4), GammaProcessTopicModel(4), DMRTopicModel(4)], ids=repr)
-def test_a_prior_that_no_token_outweighs_makes_all_words_alike(model):
-    model.set_params(topic_word_prior=1e300, n_iter=5, random_state=0).fit(np.eye(3, 6) * 9.0)
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("prior", [1e300, np.full(6, 1e300)], ids=["number", "array"])
+@pytest.mark.parametrize("model", [BayesianLDA(4), GammaProcessTopicModel(100), DMRTopicModel(4)], ids=repr)
+def test_a_prior_that_no_token_outweighs_makes_all_words_alike(model, prior):
+    model.set_params(topic_word_prior=prior, n_iter=50, random_state=0).fit(np.eye(3, 6) * 9.0)
     np.testing.assert_allclose(model.components_ / model.components_.sum(axis=1, keepdims=True), 1.0 / 6.0)
 
 

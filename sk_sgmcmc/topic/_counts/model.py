@@ -451,6 +451,7 @@ class CountTopicModel(TopicsOfWords):
         self : object
             Fitted.
         """
+        self._validate_params()
         self._checked_sampler(streams=True)
         for block in self._blocks_of(X):
             self._partial_fit(block, feature_names)

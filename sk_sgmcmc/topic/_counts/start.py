@@ -7,6 +7,7 @@ import numpy as np
 from ...kernels.models.lda import assignments
 from ...kernels.models.lda import start as start_kernels
 from .corpus import Change, Done, number_of_shards, pieces, side_by_side, streams
+from .sweeps import LARGEST_PRIOR
 
 _N_UPDATES = 5  # EM steps for the proportions of a document.
 _GROWTH = 0.7  # Exponent with which the memory of the streaming pass grows.
@@ -18,7 +19,6 @@ _FEW = 200  # Most topics for which a pass begins with twice as many, which are 
 # into narrow topics, which take words from the others and cannot be merged with them. With planted topics and documents
 # of 50 to 300 tokens, the best number was 30,000 to 40,000, for any number of topics.
 _MOST_DOCS = 35_000
-_LARGEST_PRIOR = 1e15  # Larger priors act alike: this is beyond any number of tokens.
 _TOKENS_PER_PIECE = 200_000  # Tokens searched for seeds at a time.
 _WORDS_AT_ONCE = 10_000  # Words whose expected counts are drawn at a time.
 _NO_ASSIGNMENTS = np.empty(0, dtype=np.uint16)
@@ -193,7 +193,7 @@ class SoftTopics:
 
     def __init__(self, data, n_topics, doc_prior, word_prior, total, rng):
         self.data, self.total = data, total
-        self.word_prior = min(word_prior, _LARGEST_PRIOR)  # As in `give_prior`.
+        self.word_prior = min(word_prior, LARGEST_PRIOR)  # As in `give_prior`.
         self.raw = np.empty((data.n_words, n_topics), dtype=np.float32)
         for start in range(0, data.n_words, _WORDS_AT_ONCE):
             rows = self.raw[start : start + _WORDS_AT_ONCE]
@@ -206,8 +206,8 @@ class SoftTopics:
         self.give_prior(np.full((1, n_topics), doc_prior), np.zeros(data.n_docs, dtype=np.int64))
 
     def give_prior(self, prior, group):
-        """Set the documents' priors, as from `DocumentPrior.table`; values above `_LARGEST_PRIOR` act alike."""
-        self.prior, self.group = np.minimum(prior, _LARGEST_PRIOR), group
+        """Set the documents' priors, as from `DocumentPrior.table`; values above `LARGEST_PRIOR` act alike."""
+        self.prior, self.group = np.minimum(prior, LARGEST_PRIOR), group
 
     def learn(self, order, *, z=_NO_ASSIGNMENTS):
         """Make a pass over the documents in ``order``; if ``z`` is passed, also draw their assignments into it.

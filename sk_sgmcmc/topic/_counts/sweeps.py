@@ -22,6 +22,7 @@ _MAX_TEMPERATURE = 1.4
 _COOLING, _MOST_TEMPERED = 0.6, 60
 _SAMPLE_TOKENS = 3_000_000  # Tokens of the documents that `singular_values` reads.
 _POWERS, _MORE = 2, 10  # Power iterations, and additional columns, of the randomised decomposition.
+LARGEST_PRIOR = 1e15  # Larger priors act alike: this is beyond any number of tokens.
 _READY = 8  # Topics without tokens that keep a column.
 _ALIKE = 0.3  # Bhattacharyya coefficient above which two topics are compared.
 _FEWEST_PARTS, _MOST_PARTS = 4, 16
@@ -186,9 +187,10 @@ class GeneralSweeps(CollapsedSweeps):
     def set_topic_word_prior(self, topic_word_prior):
         """Set another word prior, (n_words, n_topics)."""
         self.topic_word_prior = topic_word_prior
-        first = topic_word_prior[:, 0]
+        first = np.minimum(topic_word_prior[:, 0], LARGEST_PRIOR)
         differs = np.zeros(first.size, dtype=bool)
         if topic_word_prior.strides[1] != 0:
+            topic_word_prior = np.minimum(topic_word_prior, LARGEST_PRIOR)
             differs = np.any(topic_word_prior != first[:, None], axis=1)
         numbers, row = np.unique(first[~differs], return_inverse=True)
         self.row = np.empty(first.size, dtype=np.int32)

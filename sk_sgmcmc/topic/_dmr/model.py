@@ -348,6 +348,7 @@ class DMRTopicModel(BayesianLDA):
         self : object
             Fitted.
         """
+        self._validate_params()
         self._checked_sampler(streams=True)
         refuse_table(y)
         for block, own in blocks_with_metadata(X, metadata) if self._is_in_blocks(X) else [(X, metadata)]:
