@@ -63,11 +63,17 @@ def _profiles():
     DPCategoricalMixture(n_iter=40, random_state=0).fit(_COUNTS).predict(_COUNTS)
 
 
+def _structural():
+    _topics(StructuralTopicModel, {"x": _CLASSES}, content="x")
+    model = StructuralTopicModel(2, formula="~ 1", keywords={"A": ["a"]}, n_iter=40, random_state=0)
+    model.fit(_COUNTS, feature_names=[*"abcdefghijklmnopqrstuvwxyz"][: _COUNTS.shape[1]])
+
+
 # Functions that make a small fit, by the name of the estimator or function that they compile.
 FIRST_FITS = {
     "BayesianLDA": lambda: _topics(BayesianLDA),
     "DMRTopicModel": lambda: _topics(DMRTopicModel, {"x": _ROWS[:, 0]}),
-    "StructuralTopicModel": lambda: _topics(StructuralTopicModel, {"x": _CLASSES}, content="x"),
+    "StructuralTopicModel": _structural,
     "GammaProcessTopicModel": lambda: _topics(GammaProcessTopicModel),
     "SphericalAdmixtureModel": _spherical,
     "VonMisesFisherMixture": _directions,

@@ -62,7 +62,7 @@ SAMPLERS = {
     "VonMisesFisherMixture": ("gibbs", "gmc", "sggmc", "gsgnht"),
     "BayesianLinearRegression": ("gibbs", *(name for name in FLAT if name not in METRIC)),
     "BayesianPoissonRegressor": FLAT,
-    "StructuralTopicModel": ("gibbs",),  # with content; without, it is DMRTopicModel
+    "StructuralTopicModel": ("gibbs",),  # with content and keywords; without, it is DMRTopicModel
 }
 PAIRS = [(model, sampler) for model, samplers in SAMPLERS.items() for sampler in samplers]
 FAR = 3.0  # standard errors

@@ -232,9 +232,16 @@ WORSE_THAN_UNIGRAM = CheckDefinition(
 )
 SEEDS_LOST = CheckDefinition(
     "seeds_lost",
-    "number of seeded topics whose seed words are more probable in another topic",
+    "number of seeded topics whose seed words or keywords are more probable in another topic",
     "a larger ``seed_weight``, more seed words, or another ``n_components``",
     limit=0,
+)
+KEYWORDS_ABANDONED = CheckDefinition(
+    "keywords_abandoned",
+    "smallest share of a topic's tokens that come from its keywords",
+    "more frequent ``keywords``, or another ``n_components``",
+    limit=0.01,
+    at_least=True,
 )
 CLIPPED_PREDICTOR = CheckDefinition(
     "clipped_predictor",

@@ -8,12 +8,14 @@ from ._contrasts import WordContrastDisplay
 from ._displays import TopicWordsDisplay, TraceDisplay
 from ._documents import TopicDocumentsDisplay, TopicsOverTimeDisplay
 from ._export import to_arviz, to_pyldavis
+from ._keywords import KeywordDisplay
 from ._n_components import NumberOfTopicsDisplay
 from ._prevalence import PrevalenceDisplay
 from ._similarity import TopicHierarchyDisplay, TopicMapDisplay
 
 __all__ = [
     "CoClusteringDisplay",
+    "KeywordDisplay",
     "NumberOfTopicsDisplay",
     "PrevalenceDisplay",
     "ProfileDisplay",

@@ -151,6 +151,7 @@ class WordContrastDisplay(Panels):
         """
         columns = n_columns or min(4, len(self.topics))
         self._make_panels(len(self.topics), "topics", ax=ax, figure=figure, n_columns=columns, size=self._size)
+        self.ax_ = self.axes_[0]
         widest = max((np.abs([low, high]).max() for low, high in zip(self.low, self.high, strict=True) if low.size))
         for i, panel in enumerate(self.axes_):
             mean, places = self.log_ratio[i], np.arange(len(self.words[i]))

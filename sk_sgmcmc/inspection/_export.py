@@ -21,7 +21,7 @@ from ._similarity import topic_positions
 # Names of the axes of draws of topic models, and of other estimators. ArviZ names all other axes.
 _OF_TOPICS = {
     "components": ["topic", "word"], "doc_topic_prior": ["topic"], "weights": ["topic"], "coef": ["topic", "term"],
-    "dispersion_coef": ["topic", "term"],
+    "dispersion_coef": ["topic", "term"], "keyword_rate": ["keyword_topic"],
 }  # fmt: skip
 _OF_OTHERS = {
     "coef": ["class", "feature"], "intercept": ["class"], "mean": ["feature"], "precision": ["feature", "feature_2"],
@@ -173,6 +173,8 @@ def to_arviz(
         coords |= _other_coords(estimator, posterior, feature_names)
     elif "coef" in posterior:
         coords["term"] = ["intercept", *map(str, estimator.metadata_names_)]
+        if "keyword_rate" in posterior:
+            coords["keyword_topic"] = coords["topic"][: posterior["keyword_rate"].shape[2]]
     groups = {"posterior": posterior}
     if stats := _sample_stats(estimator, posterior):
         groups["sample_stats"] = stats

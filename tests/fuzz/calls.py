@@ -20,15 +20,15 @@ ANSWERS = {
         "top_words", "coef_table", "topic_weights", "n_topics_posterior", "n_clusters_posterior", "top_categories",
         "profile_table", "get_feature_names_out", "find_topics", "merge_topics", "predict_prevalence",
         "doc_topic_priors", "prevalence_difference", "effects", "word_contrast",
-        "content_draws",
+        "content_draws", "keyword_table",
     ), False),
 }  # fmt: skip
 PROPERTIES = ("checks_", "diagnostics_", "topic_names_", "topic_stability_")
 
 _PLOTS = {
-    "CoClusteringDisplay": True, "PrevalenceDisplay": False, "ProfileDisplay": False, "TopicDocumentsDisplay": True,
-    "TopicHierarchyDisplay": False, "TopicMapDisplay": True, "TopicWordsDisplay": False,
-    "TopicsOverTimeDisplay": True, "TraceDisplay": False, "WordContrastDisplay": False,
+    "CoClusteringDisplay": True, "KeywordDisplay": False, "PrevalenceDisplay": False, "ProfileDisplay": False,
+    "TopicDocumentsDisplay": True, "TopicHierarchyDisplay": False, "TopicMapDisplay": True,
+    "TopicWordsDisplay": False, "TopicsOverTimeDisplay": True, "TraceDisplay": False, "WordContrastDisplay": False,
 }  # fmt: skip
 _EXPORTS = {"to_arviz": ("arviz", True), "to_pyldavis": ("pyLDAvis", True)}
 PLOTS = {
@@ -37,7 +37,8 @@ PLOTS = {
 }
 # By a method that an estimator must have for its plot; any estimator for the others.
 _NEEDS = {
-    "CoClusteringDisplay": "co_clustering", "PrevalenceDisplay": "predict_prevalence",
+    "CoClusteringDisplay": "co_clustering", "KeywordDisplay": "keyword_table",
+    "PrevalenceDisplay": "predict_prevalence",
     "ProfileDisplay": "profile_table", "TraceDisplay": "fit", "to_arviz": "fit", "to_pyldavis": "perplexity",
     "TopicWordsDisplay": "perplexity", "WordContrastDisplay": "word_contrast",
 }  # fmt: skip

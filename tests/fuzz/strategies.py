@@ -167,6 +167,10 @@ SENSIBLE = {
     ),
     "spline_prior": ("smooth", "independent"),
     "content": (None, "text", "bool", "number", "absent"),
+    "keywords": (
+        None, {"~": "dict", "of": [["A", ["w0", "w1"]]]}, {"~": "dict", "of": [["A", ["w1"]], ["B", ["w1", "w2"]]]},
+        {"~": "dict", "of": [["A", ["absent"]]]}, {"~": "dict", "of": [["A", 3]]},
+    ),
     "topics_sampler": (None, "scir", "sgrld", "gibbs", "sghmc", "hmc", "no-such-sampler"),
     "weights": ("replication", "survey"),
     "weight_concentration_prior": PRIORS,

@@ -3,6 +3,7 @@
 import inspect
 import json
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,11 +20,17 @@ from tests.fuzz import calls, inputs, oracle, run, strategies
 PROFILE = settings(
     max_examples=1000, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
 )
+FOUND = [json.loads(line) for line in (Path(__file__).parent / "found.jsonl").read_text().splitlines()]
 
 
 @PROFILE
 @given(case=strategies.cases(common=True, malformed=False))
 def test_every_call_works_or_is_refused_and_changes_nothing_else(case):
+    oracle.judge(case)
+
+
+@pytest.mark.parametrize("case", FOUND, ids=lambda case: case["what"])
+def test_what_was_found_stays_mended(case):
     oracle.judge(case)
 
 

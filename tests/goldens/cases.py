@@ -306,6 +306,10 @@ CASES = (
     _fit("DMRTopicModel", "coef sgnht, fresh", coef_sampler="sgnht", **FRESH),
     _fit("StructuralTopicModel", "None", formula="~ 1"),
     _fit("StructuralTopicModel", "None, dispersion by topic", formula="~ party + year", dispersion="topic"),
+    _fit(
+        "StructuralTopicModel", "None, keywords", "counts with names", formula="~ 1", content=None,
+        keywords={"a": ["w1", "w2"], "b": ["w7"]},
+    ),
     _fit("GammaProcessTopicModel", "None"),
     _fit("GammaProcessTopicModel", "None, fresh", **FRESH),
     _fit(

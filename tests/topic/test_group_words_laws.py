@@ -62,7 +62,9 @@ def drawn_state(rng, documents):
     mass = np.zeros((N_GROUPS, N_TOPICS))
     np.add.at(mass, (GROUP[DOCS], z), 1.0)
     total = y.sum(axis=1)
-    pulls = np.where(mass > 0, rng.gamma(np.maximum(mass, 1.0)) / total, rng.exponential(size=mass.shape) / (4 * BASE))
+    pulls = np.where(
+        mass > 0, rng.gamma(np.maximum(mass, 1.0)) / total, rng.exponential(size=mass.shape) / mean.sum(axis=0)
+    )
     return weight, which.astype(np.uint8), np.log(mean), pulls, z, words
 
 

@@ -246,6 +246,7 @@ def test_displays_export_and_search_take_it(data, fitted):
     X, metadata, _ = data
     display = WordContrastDisplay.from_estimator(fitted, "left", "right", topics=[1, 0], n_words=2)
     assert [len(words) for words in display.words] == [4, 4] and len(display.axes_) == 2
+    assert display.ax_ is display.axes_[0]
     table = fitted.word_contrast("left", "right", topics=[1], n=2)
     np.testing.assert_array_equal(display.log_ratio[0], table["log_ratio"])
     with pytest.raises(TypeError, match="StructuralTopicModel; got a BayesianLDA"):

@@ -107,6 +107,8 @@ def test_topics_are_found_by_their_words(model):
         model.find_topics("word1")
     with pytest.raises(ValueError, match="empty"):
         model.find_topics([])
+    with pytest.raises(ValueError, match="words must be words of the vocabulary"):
+        model.find_topics({})
 
 
 def test_words_without_names_are_columns():

@@ -1,8 +1,9 @@
 """Words of topics that differ between groups of documents, with a concentration for every word in every topic.
 
 In group g, the words of topic k have the probabilities y_gwk / sum_w y_gwk, where y_gwk has a gamma distribution with
-shape kappa_wk and mean m_wk; m_wk ~ Gamma(base_wk, 1), and kappa_wk has one of the values of a grid. Let N_gk be the
-number of tokens of the topic in the group. Given u_gk | y ~ Gamma(N_gk, rate sum_w y_gwk), words are independent:
+shape kappa_wk and mean m_wk; m_wk ~ Gamma(base_wk, 1), and kappa_wk has one of the values of a grid. A topic does not
+have the words whose base_wk is 0. Let N_gk be the number of tokens of the topic in the group. Given
+u_gk | y ~ Gamma(N_gk, rate sum_w y_gwk), words are independent:
 
 - y_gwk | counts ~ Gamma(kappa_wk + n_gwk, rate kappa_wk / m_wk + u_gk);
 - with y integrated out, n_gwk has a negative binomial distribution, whose likelihood is
@@ -10,9 +11,13 @@ number of tokens of the topic in the group. Given u_gk | y ~ Gamma(N_gk, rate su
 - a token goes to topic k with a weight proportional to (n_gwk + kappa_wk) / (kappa_wk / m_wk + u_gk) u_gk / N_gk, where
   n and N are without the token.
 
-Where N_gk is 0, y has its prior distribution and u_gk an arbitrary one, here exponential with rate c_k = sum_w base_wk
+Where N_gk is 0, y has its prior distribution and u_gk an arbitrary one, here exponential with rate M_k = sum_w m_wk
 (a pseudo-prior, as in Carlin and Chib). The first token of a topic then has a weight proportional to
-m_wk / (1 + m_wk u / kappa_wk) exp(c_k u - L) / c_k with L = sum_w kappa_wk log(1 + m_wk u / kappa_wk).
+m_wk / (1 + m_wk u / kappa_wk) exp(M_k u - L) / M_k with L = sum_w kappa_wk log(1 + m_wk u / kappa_wk).
+
+Counts say nothing about M_k: if all m_wk are multiplied and all u_gk with tokens divided by the same number, only the
+prior of m changes, under which M_k ~ Gamma(sum_w base_wk, 1) is independent of the shares m_wk / M_k. Therefore M_k is
+drawn from this distribution after each update. Without it, it would change slowly where base_wk is small.
 """
 
 import math
@@ -61,13 +66,18 @@ def _sliced(x, kappa, counts, u, base, rng):
 
 
 @helper
+def _log_gamma(shape, rng):
+    """The logarithm of a gamma variable, which may have a small shape; at least `_SMALLEST`."""
+    return max(math.log(rng.standard_gamma(shape + 1.0)) + math.log(1.0 - rng.random()) / shape, _SMALLEST)
+
+
+@helper
 def _without_counts(x, kappa, u, base, rng):
     """Redraw x = log m of a word without counts: a proposal that is exact if all of kappa are large, or rejected."""
     total = 1.0
     for g in range(u.size):
         total += u[g]
-    # A gamma variable of a small shape, by its logarithm.
-    new = math.log(rng.standard_gamma(base + 1.0)) + math.log(1.0 - rng.random()) / base - math.log(total)
+    new = _log_gamma(base, rng) - math.log(total)
     new = min(max(new, _SMALLEST), _LARGEST)
     m, m_new, log_ratio = math.exp(x), math.exp(new), 0.0
     for g in range(u.size):
@@ -119,9 +129,11 @@ def _draw_prior(tables, masses, base, grid, which, log_mean, pulls, weight, rng)
     n_topics = base.shape[1]
     counts, u, p = np.empty(n_groups), np.empty(n_groups), np.empty(grid.size)
     log_weight, size = np.log(weight), np.ones(grid.size)
-    total, rates = np.zeros((n_groups, n_topics)), np.zeros(n_topics)
+    total, shapes, sums = np.zeros((n_groups, n_topics)), np.zeros(n_topics), np.zeros(n_topics)
     for w in range(n_words):
         for k in range(n_topics):
+            if base[w, k] == 0.0:
+                continue
             found = 0.0
             for g in range(n_groups):
                 counts[g] = tables[g, w, k]
@@ -136,16 +148,24 @@ def _draw_prior(tables, masses, base, grid, which, log_mean, pulls, weight, rng)
             i = _drawn_index(m, counts, u, grid, log_weight, p, rng)
             log_mean[w, k], which[w, k] = x, i
             size[i] += 1.0
-            rates[k] += base[w, k]
+            shapes[k] += base[w, k]
+            sums[k] += m
             for g in range(n_groups):
                 if u[g] > 0.0:
                     total[g, k] += rng.standard_gamma(grid[i] + counts[g]) / (grid[i] / m + u[g])
+    shifts = np.zeros(n_topics)
     for k in range(n_topics):
+        log_sum = _log_gamma(shapes[k], rng)
+        shifts[k] = log_sum - math.log(sums[k])
         for g in range(n_groups):
             if masses[g, k] > NOTHING:
-                pulls[g, k] = rng.standard_gamma(masses[g, k]) / total[g, k]
+                pulls[g, k] = rng.standard_gamma(masses[g, k]) / total[g, k] * math.exp(-shifts[k])
             else:
-                pulls[g, k] = rng.standard_exponential() / rates[k]
+                pulls[g, k] = rng.standard_exponential() * math.exp(-log_sum)
+    for w in range(n_words):
+        for k in range(n_topics):
+            if base[w, k] > 0.0:
+                log_mean[w, k] = min(max(log_mean[w, k] + shifts[k], _SMALLEST), _LARGEST)
     for i in range(grid.size):
         weight[i] = max(rng.standard_gamma(size[i]), 1e-12)
     weight /= weight.sum()
@@ -172,20 +192,22 @@ def token_weights(base, grid, which, log_mean, pulls, kappa, scales, entries):
     ----------
     kappa : (n_words, width) float32, set to the concentrations
     scales : (n_groups, n_words, width) float32, set to 1 / (kappa / m + u)
-    entries : (n_groups, width), set to the factor of a topic without tokens, exp(c u - L) / c
+    entries : (n_groups, width), set to the factor of a topic without tokens, exp(M u - L) / M
     """
     n_groups = pulls.shape[0]
     n_words, n_topics = base.shape
-    logs, rates = np.zeros((n_groups, n_topics)), np.zeros(n_topics)
+    logs, sums = np.zeros((n_groups, n_topics)), np.zeros(n_topics)
     for w in range(n_words):
         for k in range(n_topics):
+            if base[w, k] == 0.0:
+                continue
             value, m = grid[which[w, k]], math.exp(log_mean[w, k])
             kappa[w, k] = value
-            rates[k] += base[w, k]
+            sums[k] += m
             for g in range(n_groups):
                 u = pulls[g, k]
                 scales[g, w, k] = 1.0 / (value / m + u)
                 logs[g, k] += value * log_normal(1.0 + m * u / value)
     for g in range(n_groups):
         for k in range(n_topics):
-            entries[g, k] = math.exp(min(rates[k] * pulls[g, k] - logs[g, k], 300.0)) / rates[k]
+            entries[g, k] = math.exp(min(sums[k] * pulls[g, k] - logs[g, k], 300.0)) / sums[k]

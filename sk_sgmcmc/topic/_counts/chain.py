@@ -241,7 +241,8 @@ class CollapsedChain(TopicChain):
         corpus = self.data
         # With many topics, a streaming pass finds narrower topics than tempered sweeps from a random start, and
         # hundreds of sweeps do not leave them.
-        init = "random" if self.n_topics > MOST_SOFT and self.plan.n_burn >= 1 else self.init
+        is_hard = self.n_topics > MOST_SOFT and self.plan.n_burn >= 1
+        init = "random" if is_hard or self.word_prior.starts_at_random else self.init
         z, topics = self._first_assignments(init)
         self.word_prior.begin(corpus.start.total if corpus.shards.is_in_memory else corpus.n_tokens)
         if corpus.shards.is_in_memory:

@@ -15,7 +15,7 @@ def counted(shard, z, n_topics):
     """Topic counts of the documents of a `Shard`, a csr_array (n_docs, n_topics), and each document's place in X."""
     lengths, parts = np.diff(shard.token_ptr), []
     at_once = max(1, _CELLS_AT_ONCE // n_topics)
-    for start in range(0, shard.n_docs, at_once):
+    for start in range(0, max(1, shard.n_docs), at_once):  # A shard may be empty.
         own = lengths[start : start + at_once]
         tokens = slice(int(shard.token_ptr[start]), int(shard.token_ptr[start + own.size]))
         cells = np.repeat(np.arange(own.size) * n_topics, own) + z[tokens]

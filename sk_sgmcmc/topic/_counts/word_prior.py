@@ -35,6 +35,8 @@ class WordPrior:
     n_words, n_topics : int
     """
 
+    starts_at_random = False  # Whether first assignments are random, and not from a streaming pass of EM.
+
     def __init__(self, value, n_words, n_topics):
         self.value, self.n_words, self.n_topics = value, n_words, n_topics
 
@@ -254,41 +256,52 @@ class SeedWords:
         return prior
 
     def check(self, components, names, topic_names):
-        """Check that the seed words of a topic are not more probable, in sum, in another topic.
-
-        Words that are also seeds of the other topic do not count.
-
-        Parameters
-        ----------
-        components : ndarray of shape (n_topics, n_words)
-        names : ndarray of shape (n_words,)
-        topic_names : sequence of str
-        """
-        is_seed = np.zeros(components.shape, dtype=bool)
-        is_seed[self.places(names)] = True
-        lost = []
-        for k in np.flatnonzero(is_seed.any(axis=1)):
-            own = is_seed[k] & ~is_seed  # (n_topics, n_words): the words that count against each other topic.
-            excess = (components * own).sum(axis=1) - own @ components[k]
-            j = int(np.argmax(excess))
-            if excess[j] > 0:
-                lost.append((k, j, np.flatnonzero(own[j])))
-        if not lost:
-            return SEEDS_LOST.passed(0)
-        meaning = " ".join(_described_loss(*each, components, names, topic_names) for each in lost)
-        remedy = (
-            f"Check top_words() before you interpret topic {' or '.join(str(k) for k, *_ in lost)}. Try a larger "
-            "seed_weight, more seed words, or another n_components."
-        )
-        return SEEDS_LOST.fired(len(lost), meaning, remedy)
+        """Check that the seed words of a topic are not more probable, in sum, in another topic; see `check_seeds`."""
+        return check_seeds(self.places(names), components, names, topic_names, "seed words", "a larger seed_weight, ")
 
 
-def _described_loss(k, other, columns, components, names, topic_names):
+def check_seeds(places, components, names, topic_names, what, more=""):
+    """Check that the seeds of a topic are not more probable, in sum, in another topic.
+
+    Words that are also seeds of the other topic do not count.
+
+    Parameters
+    ----------
+    places : tuple of two arrays
+        Topics and words of the seeds.
+    components : ndarray of shape (n_topics, n_words)
+    names : ndarray of shape (n_words,)
+    topic_names : sequence of str
+    what : str
+        What seeds are called in the message.
+    more : str
+        A further remedy, which ends in ", ".
+    """
+    is_seed = np.zeros(components.shape, dtype=bool)
+    is_seed[places] = True
+    lost = []
+    for k in np.flatnonzero(is_seed.any(axis=1)):
+        own = is_seed[k] & ~is_seed  # (n_topics, n_words): the words that count against each other topic.
+        excess = (components * own).sum(axis=1) - own @ components[k]
+        j = int(np.argmax(excess))
+        if excess[j] > 0:
+            lost.append((k, j, np.flatnonzero(own[j])))
+    if not lost:
+        return SEEDS_LOST.passed(0)
+    meaning = " ".join(_described_loss(*each, components, names, topic_names, what) for each in lost)
+    remedy = (
+        f"Check top_words() before you interpret topic {' or '.join(str(k) for k, *_ in lost)}. Try {more}more {what}, "
+        "or another n_components."
+    )
+    return SEEDS_LOST.fired(len(lost), meaning, remedy)
+
+
+def _described_loss(k, other, columns, components, names, topic_names, what):
     words = ", ".join(map(str, names[columns[:_MOST_QUOTED]])) + (", …" if columns.size > _MOST_QUOTED else "")
     together = " together" if columns.size > 1 else ""
     here, there = components[[k, other]][:, columns].sum(axis=1)
     return (
-        f"The seed words of topic {k} ({topic_names[k]}) are more probable in topic {other} ({topic_names[other]}): "
+        f"The {what} of topic {k} ({topic_names[k]}) are more probable in topic {other} ({topic_names[other]}): "
         f"the probability of {words}{together} is {there:.2g} there and {here:.2g} in their own topic."
     )
 

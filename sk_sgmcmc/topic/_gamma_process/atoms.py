@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import clone
 
+from ...exceptions import ChainDivergedError
 from ...kernels.models import gamma_process
 from ...kernels.samplers import blocks, riemannian
 from ...kernels.samplers import mass as mass_kernels
@@ -130,6 +131,11 @@ class Atoms:
         tables = np.empty(self.prior.n_atoms)
         gamma_process.draw_tables(cells, values, self.weights, tables, rng)
         gamma_process.draw_atoms(self.theta, tables, self._params(total_log, typical), decay, rng)
+        if not np.all(np.isfinite(self.weights)):  # The steps of a sampler may have ended in an extreme state.
+            raise ChainDivergedError(
+                "The weights of the topics became infinite or NaN: the steps of their sampler are too large here. Set "
+                'a smaller step_size, or step_size="auto".'
+            )
 
     def move(self, cells, values, total_log, typical, rng, decay=0.0):
         """Make one update with the sampler, in this class by `redraw`, which has the same parameters."""

@@ -1,6 +1,7 @@
 """Results about topics: tables of words, and topics merged after the fit."""
 
 import difflib
+from collections.abc import Hashable
 from copy import copy
 
 import numpy as np
@@ -119,6 +120,9 @@ def columns_of(words, feature_names):
     words = [words] if isinstance(words, str) or np.ndim(words) == 0 else list(words)
     if not words:
         raise ValueError("words is empty; give at least one word of the vocabulary.")
+    for word in words:
+        if not isinstance(word, Hashable):
+            raise ValueError(f"words must be words of the vocabulary, such as {list(feature_names[:2])}; got {word!r}.")
     place = {name: j for j, name in enumerate(feature_names)}
     unknown = [word for word in words if word not in place]
     if unknown:

@@ -1,30 +1,34 @@
-"""Structural topic models: prevalence follows metadata, and words differ between groups of documents."""
+"""Structural topic models: prevalence follows metadata, words differ between groups, and topics have keywords."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ...chains.checks import KEYWORDS_ABANDONED, SEEDS_LOST
 from ...utils._numbers import indices, interval_tails
 from ...utils._parameters import keyword_parameters
 from ...utils._typing import AnyArray, FloatArray, Table
+from .._counts.word_prior import check_seeds
 from .._dmr.formula import is_constant
 from .._dmr.metadata import NoCovariates, columns_of, is_missing, levels_of
 from .._dmr.model import DMRTopicModel
 from .._results import topics as tables
 from .contrasts import contrast_table
 from .forms import in_forms, of_words
+from .keyword_prior import KeywordWordPrior
+from .keywords import Keywords, check_rates, keyword_table
 from .record import GroupDraws, SharedDraws
 from .word_prior import GroupedWordPrior
 
 
 @keyword_parameters
 class StructuralTopicModel(DMRTopicModel):
-    r"""Find topics whose prevalence depends on metadata, and whose words differ between groups of documents.
+    r"""Find topics whose prevalence depends on metadata, whose words differ between groups, or that have keywords.
 
     Prevalence is as in `DMRTopicModel`. With ``content``, the words of topic k in group g have the probabilities
     :math:`\phi_{gkw} = y_{gkw} / \sum_v y_{gkv}`, with :math:`y_{gkw}` from a gamma distribution of shape
@@ -33,10 +37,18 @@ class StructuralTopicModel(DMRTopicModel):
     most words are the same in all groups, and a few differ much. In a group with few documents, the words of a topic
     are about those of all groups.
 
+    With ``keywords``, the first topics have keywords. A token of topic k comes with probability :math:`\pi_k` from a
+    distribution of the keywords of the topic alone, and otherwise from a distribution of all words, which may be
+    keywords too. Topics without keywords are as before.
+
     Parameters
     ----------
     content : str, default=None
         Name of the column of metadata whose values are the groups. None: words do not differ, as in `DMRTopicModel`.
+    keywords : dict, default=None
+        Names of the first topics, in this order, to lists of their keywords, such as
+        ``{"Health": ["hospital", "nurse"]}``. Requires feature names: names of the columns of X, or ``feature_names``
+        of `fit`. The names appear in ``topic_names_``. A word may be a keyword of several topics.
 
     Attributes
     ----------
@@ -46,12 +58,15 @@ class StructuralTopicModel(DMRTopicModel):
         Posterior mean of the topics in each group.
     components_ : ndarray of shape (n_components, n_features)
         Posterior mean of the topics over all groups, which are weighted by their shares of the topic's tokens.
+    keyword_rate_ : ndarray of shape (n_keyword_topics,)
+        Posterior mean of :math:`\pi_k`. See `keyword_table` for intervals.
     samples_ : dict of ndarray
-        As for `DMRTopicModel`; ``"components"`` are the topics over all groups.
+        As for `DMRTopicModel`; ``"components"`` are the topics over all groups. With ``keywords`` also
+        ``"keyword_rate"``, (n_chains, n_kept, n_keyword_topics).
 
     Notes
     -----
-    With ``content``, counts must be in memory, and topics are drawn by collapsed Gibbs sampling. Given
+    With ``content`` or ``keywords``, counts must be in memory, and topics are drawn by collapsed Gibbs sampling. Given
     :math:`u_{gk} \sim \mathrm{Gamma}(N_{gk}, \text{rate } \sum_w y_{gkw})`, with :math:`N_{gk}` tokens of the topic in
     the group, words are independent. With y integrated out, a token of word w goes to topic k with a probability
     proportional to
@@ -65,13 +80,21 @@ class StructuralTopicModel(DMRTopicModel):
     chains start from the topics of DMR. :math:`\beta` is ``topic_word_prior``, which "auto" fits in this part.
 
     `transform`, `score` and all other methods that take documents use the words of each document's group, so new
-    documents need their ``metadata``.
+    documents need their ``metadata`` with ``content``.
+
+    With ``keywords``, :math:`\pi_k \sim \mathrm{Beta}(1, 1)`, and without ``content`` the distribution of the keywords
+    is Dirichlet(0.1). It is the base model of Eshima, Imai and Sasaki (2024). All of these are integrated out, and a
+    step redraws the topic of a token together with which of the two distributions it comes from. With ``content``, both
+    have the prior above, with 0.1 instead of :math:`\beta` for keywords. `fit` warns if few tokens of a topic come from
+    its keywords, or if its keywords are more probable in another topic: then the topic is another one than its name
+    says.
 
     References
     ----------
     Roberts, Stewart and Airoldi (2016), A model of text for experimentation in the social sciences, Journal of the
     American Statistical Association 111 (prevalence and content covariates). Eisenstein, Ahmed and Xing (2011), Sparse
-    additive generative models of text, ICML. James, Lijoi and Prünster (2009), Posterior analysis for normalized random
+    additive generative models of text, ICML. Eshima, Imai and Sasaki (2024), Keyword-assisted topic models, American
+    Journal of Political Science 68. James, Lijoi and Prünster (2009), Posterior analysis for normalized random
     measures with independent increments, Scandinavian Journal of Statistics 36 (the auxiliary variable u).
 
     Examples
@@ -89,30 +112,51 @@ class StructuralTopicModel(DMRTopicModel):
     """
 
     content: str | None = None
+    keywords: Mapping[str, Any] | None = None
 
-    _parameter_constraints = {**DMRTopicModel._parameter_constraints, "content": [str, None]}
+    _parameter_constraints = {**DMRTopicModel._parameter_constraints, "content": [str, None], "keywords": [dict, None]}
+    _check_definitions = (*DMRTopicModel._check_definitions, SEEDS_LOST, KEYWORDS_ABANDONED)
     _unused_by_predictions = (*DMRTopicModel._unused_by_predictions, "_group_of_documents")
     _fitted_content = None  # The parameter ``content`` in `fit`.
     _group_of_documents = None  # Index of the group of each document of `fit`.
+    _fitted_keywords = None  # The `Keywords` of the fit.
 
     # -- checks ----------------------------------------------------------------------------------------------------
 
     def _begin(self, feature_names=None):
         super()._begin(feature_names)
         self._fitted_content = self.content
+        self._fitted_keywords = self._checked_keywords()
+
+    def _validate_params(self):
+        super()._validate_params()
+        self._checked_keywords()
+
+    def _checked_keywords(self):
+        if not self.keywords:
+            return None
+        if self.seed_words:
+            raise ValueError("keywords and seed_words must not be passed together; put all words into keywords.")
+        return Keywords(self.keywords).checked(self.n_components)
+
+    @property
+    def _needs_counts(self):
+        """The parameter, as users write it, for which topics are drawn from counts of all documents; None if unset."""
+        return "content" if self.content is not None else "keywords" if self.keywords else None
 
     def _is_in_blocks(self, X):
-        found = super()._is_in_blocks(X)
-        if found and self.content is not None:
-            raise ValueError("`X` must be in memory with content=; got blocks. Pass the blocks to `partial_fit`.")
+        found, given = super()._is_in_blocks(X), self._needs_counts
+        if found and given:
+            raise ValueError(f"`X` must be in memory with {given}=; got blocks. Pass the blocks to `partial_fit`.")
         return found
 
     def _checked_sampler(self, *, streams=False):
         fitting = super()._checked_sampler(streams=streams)
-        if self.content is not None and not self._collapses(fitting[0]):
+        given = self._needs_counts
+        if given and not self._collapses(fitting[0]):
             raise ValueError(
-                f"`content` requires collapsed Gibbs sampling; got {type(fitting[0]).__name__}. Leave sampler=None, "
-                'batch_size and assignments at "auto" and total_samples=None, or set content=None.'
+                f"`{given}` requires collapsed Gibbs sampling; got {type(fitting[0]).__name__}. Leave sampler=None, "
+                f'batch_size and assignments at "auto" and total_samples=None, or set {given}=None.'
             )
         return fitting
 
@@ -123,6 +167,8 @@ class StructuralTopicModel(DMRTopicModel):
                 f"`content` must stay as it was in fit, {self._fitted_content!r}; got {self.content!r}. Set it back, "
                 "or call fit to start over."
             )
+        if Keywords.content_of(self._checked_keywords()) != Keywords.content_of(self._fitted_keywords):
+            raise ValueError("`keywords` must stay as they were in fit. Set them back, or call fit to start over.")
 
     def _new_encoder(self):
         # Without covariates of prevalence, groups may still differ in their words.
@@ -196,6 +242,9 @@ class StructuralTopicModel(DMRTopicModel):
     # -- topics ----------------------------------------------------------------------------------------------------
 
     def _word_prior(self, value, n_words, is_fitted):
+        if self._fitted_keywords is not None:
+            places = self._fitted_keywords.places(self._word_names(n_words // self._n_groups))
+            return KeywordWordPrior(value, n_words, self.n_components, self._n_groups, places, is_fitted)
         if self.content is None:
             return super()._word_prior(value, n_words, is_fitted)
         return GroupedWordPrior(value, n_words, self.n_components, self._n_groups, is_fitted)
@@ -223,11 +272,67 @@ class StructuralTopicModel(DMRTopicModel):
         return found
 
     def _refuse_taking_in(self):
-        if self.content is not None:
+        given = self._needs_counts
+        if given:
             raise ValueError(
-                "partial_fit needs the earlier documents with content=, but they were dropped, by forget_documents or "
+                f"partial_fit needs the earlier documents with {given}=, but they were dropped, by forget_documents or "
                 "because they exceed keep_documents. Raise keep_documents, or call fit with all documents."
             )
+
+    # -- keywords --------------------------------------------------------------------------------------------------
+
+    @property
+    def _own_topic_names(self):
+        return super()._own_topic_names if self._fitted_keywords is None else self._fitted_keywords.topic_names
+
+    def _set_fitted(self, chains):
+        super()._set_fitted(chains)
+        if self._fitted_keywords is not None:
+            n_kept = self.samples_["coef"].shape[1]
+            rates = [
+                [state.rate for state in chain.record.states[:n_kept]] or [chain.word_prior.rate] for chain in chains
+            ]
+            self.samples_["keyword_rate"] = np.array(rates)
+            self.keyword_rate_ = self.samples_["keyword_rate"][self.reference_chain_].mean(axis=0)
+
+    def _checks(self, chains):
+        found = super()._checks(chains)
+        if self._fitted_keywords is None:
+            return found
+        names = self._word_names(self.components_.shape[1])
+        places = self._fitted_keywords.places(names)
+        lost = check_seeds(tuple(places), self.components_, names, self.topic_names_, "keywords")
+        return [*found, lost, check_rates(self.keyword_rate_, self.topic_names_)]
+
+    def keyword_table(self, interval: float = 0.9) -> Table:
+        """How often the tokens of each topic come from its keywords, with uncertainty.
+
+        Parameters
+        ----------
+        interval : float, default=0.9
+            Mass of the central credible interval.
+
+        Returns
+        -------
+        table : DataFrame, or Bunch of columns if pandas is not installed
+            One row per topic with keywords: ``topic``, ``name``, ``rate`` (as in ``keyword_rate_``), ``low``, ``high``,
+            ``n_keywords``, and ``in_corpus``, the share of the keywords in all tokens of the fitted documents.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sk_sgmcmc import StructuralTopicModel
+        >>> X = np.array([[4, 3, 0, 0], [5, 0, 2, 0], [0, 0, 4, 4], [0, 4, 0, 3]] * 10)
+        >>> model = StructuralTopicModel(2, formula="~ 1", keywords={"Water": ["sea"]}, n_iter=60, random_state=0)
+        >>> model = model.fit(X, feature_names=["sea", "fish", "moon", "star"])
+        >>> model.keyword_table()["name"].tolist()
+        ['Water']
+        """
+        check_is_fitted(self)
+        if self._fitted_keywords is None:
+            raise ValueError('This model has no keywords; fit with keywords=, such as {"Health": ["hospital"]}.')
+        places = self._fitted_keywords.places(self._word_names(self.components_.shape[1]))
+        return keyword_table(self, places, interval_tails(interval))
 
     def _group_index(self, group):
         if self.content is None:
@@ -342,7 +447,7 @@ class StructuralTopicModel(DMRTopicModel):
         )
 
     def merge_topics(self, groups: Sequence[int] | Sequence[Sequence[int]]) -> Self:
-        """Join topics into one, in all draws; see `DMRTopicModel.merge_topics`. Refused with ``content``.
+        """Join topics in all draws; see `DMRTopicModel.merge_topics`. Refused with ``content`` or ``keywords``.
 
         Parameters
         ----------
@@ -353,6 +458,7 @@ class StructuralTopicModel(DMRTopicModel):
         -------
         merged : StructuralTopicModel
         """
-        if self.content is not None:
-            raise ValueError("merge_topics is not available with content=; fit with fewer topics, or content=None.")
+        given = self._needs_counts
+        if given:
+            raise ValueError(f"merge_topics is not available with {given}=; fit with fewer topics, or {given}=None.")
         return super().merge_topics(groups)

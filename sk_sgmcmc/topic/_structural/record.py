@@ -9,7 +9,7 @@ from .._draws import TopicDraws
 class GroupedRecord(TopicRecord):
     """The kept draws of a chain under a `GroupedWordPrior`, as topics of forms.
 
-    Besides counts of forms, it contains the prior at each draw, a `SpreadState`.
+    Besides counts of forms, it contains the prior at each draw, as from `GroupedWordPrior.state`.
     """
 
     def __init__(self, seed):
@@ -32,7 +32,7 @@ class GroupedRecord(TopicRecord):
     def extend(self, n_words, last):
         """As for `TopicRecord`; new words have the smallest mean of their topic, in draws of earlier documents."""
         super().extend(n_words, last)
-        self.states = [_extended(state, n_words // len(state.pull)) for state in self.states]
+        self.states = [state.extended(n_words // state.n_groups) for state in self.states]
 
     def _counts(self, s):
         return np.ascontiguousarray(self.counts[s].by_topic().T)
@@ -58,18 +58,9 @@ class GroupedRecord(TopicRecord):
     def shares(self, s):
         """Share of each group in the tokens of each topic in draw ``s``, (n_groups, n_topics)."""
         counts = self.counts[s].by_topic()
-        mass = counts.reshape(len(counts), -1, len(self.states[s].pull)).sum(axis=1).T
+        mass = counts.reshape(len(counts), -1, self.states[s].n_groups).sum(axis=1).T
         total = mass.sum(axis=0)
         return np.where(total > 0, mass / np.where(total > 0, total, 1.0), 1.0 / len(mass))
-
-
-def _extended(state, n_words):
-    n_more = n_words - len(state.which)
-    if n_more == 0:
-        return state
-    which = np.vstack([state.which, np.full((n_more, state.which.shape[1]), state.which.max(), dtype=np.uint8)])
-    least = np.tile(state.log_mean.min(axis=0), (n_more, 1))
-    return state._replace(which=which, log_mean=np.vstack([state.log_mean, least]))
 
 
 class SharedDraws(TopicDraws):

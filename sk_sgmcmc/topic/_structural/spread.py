@@ -24,6 +24,20 @@ class SpreadState(NamedTuple):
     log_mean: np.ndarray
     pull: np.ndarray
 
+    @property
+    def n_groups(self):
+        """Number of groups of documents."""
+        return len(self.pull)
+
+    def extended(self, n_words):
+        """The state with further words, which have the smallest mean of their topic."""
+        n_more = n_words - len(self.which)
+        if n_more == 0:
+            return self
+        which = np.vstack([self.which, np.full((n_more, self.which.shape[1]), self.which.max(), dtype=np.uint8)])
+        least = np.tile(self.log_mean.min(axis=0), (n_more, 1))
+        return self._replace(which=which, log_mean=np.vstack([self.log_mean, least]))
+
     def _shapes_and_rates(self, counts):
         """Parameters of the gamma variables y given counts of forms; both (n_words, n_groups, n_topics)."""
         n_groups, n_topics = self.pull.shape

@@ -76,7 +76,7 @@ class GroupedWordPrior(WordPrior):
         if self.is_shared:
             if progress.burns_in and self.shared.update(collapsed.counts_of_words, progress.n_passes):
                 collapsed.set_topic_word_prior(self.shared.table())
-            if progress.step + 1 >= _SHARED * progress.n_burn:
+            if self.n_groups > 1 and progress.step + 1 >= _SHARED * progress.n_burn:
                 self.separate(collapsed)
         elif progress.n_passes % self.passes_per_update(progress, collapsed.words.size) == 0:
             self.redraw(collapsed, progress.rng)
@@ -84,19 +84,18 @@ class GroupedWordPrior(WordPrior):
     def passes_per_update(self, progress, n_tokens):
         """Number of passes from one update of the prior to the next."""
         most = _MOST_IN_BURN_IN if progress.burns_in else _MOST_PASSES
-        return int(np.clip(round(_PASSES_PER_CELL * self.n_words * self.n_topics / max(1, n_tokens)), 1, most))
+        return int(np.clip(round(_PASSES_PER_CELL * self.n_words * self.n_columns / max(1, n_tokens)), 1, most))
 
     def separate(self, collapsed):
         """Let the words of groups differ, beginning with a prior under which they hardly do."""
         base = self.base()
-        counts = collapsed.counts_of_words + base
-        self.log_mean = np.log(counts / counts.sum(axis=0) * base.sum(axis=0))
+        counts = collapsed.counts_of_columns + base
+        self.log_mean = _logarithm(counts / counts.sum(axis=0) * base.sum(axis=0))
         self.which = np.full(counts.shape, GRID.size - 1, dtype=np.uint8)
-        self.weight = np.full(GRID.size, 1.0 / GRID.size)
+        self.weight, self.is_shared = np.full(GRID.size, 1.0 / GRID.size), False
         collapsed.lay()
         self.pulls = np.where(collapsed.masses > 0, collapsed.masses, 1.0)
-        self.pulls[:, : self.n_topics] /= base.sum(axis=0)
-        self.is_shared = False
+        self.pulls[:, : self.n_columns] /= base.sum(axis=0)
         collapsed.set_weights()
 
     def redraw(self, collapsed, rng):
@@ -107,19 +106,25 @@ class GroupedWordPrior(WordPrior):
         )  # fmt: skip
         collapsed.set_weights()
 
+    @property
+    def n_columns(self):
+        """Number of distributions of words in each group, one for each topic."""
+        return self.n_topics
+
     def base(self):
-        """Shapes of the means, (n_words, n_topics)."""
+        """Shapes of the means, (n_words, n_columns)."""
         return np.ascontiguousarray(self.shared.table(), dtype=np.float64)
 
     def state(self, counts):
         """The `SpreadState` of the prior, given counts of forms."""
-        mass = counts.reshape(-1, self.n_groups, self.n_topics).sum(axis=0, dtype=np.float64)
+        n_columns = self.n_columns
+        mass = counts.reshape(-1, self.n_groups, n_columns).sum(axis=0, dtype=np.float64)
         if self.is_shared:  # For looking at a chain in burn-in.
             base = self.base()
-            own = counts.reshape(-1, self.n_groups, self.n_topics).sum(axis=1) + base
+            own = counts.reshape(-1, self.n_groups, n_columns).sum(axis=1) + base
             mean = own / own.sum(axis=0) * base.sum(axis=0)
-            return SpreadState(np.full(own.shape, GRID.size - 1, np.uint8), np.log(mean), mass / base.sum(axis=0))
-        pull = np.where(mass > group_words.NOTHING, self.pulls[:, : self.n_topics], 0.0)
+            return SpreadState(np.full(own.shape, GRID.size - 1, np.uint8), _logarithm(mean), mass / base.sum(axis=0))
+        pull = np.where(mass > group_words.NOTHING, self.pulls[:, :n_columns], 0.0)
         return SpreadState(self.which.copy(), self.log_mean.astype(np.float32), pull)
 
     def shapes(self, counts):
@@ -140,8 +145,30 @@ class GroupedWordPrior(WordPrior):
             # Most likely under the prior: as the words of the same topics that groups share.
             new = wider.base()[len(self.which) :]
             wider.which = np.vstack([self.which, np.full(new.shape, GRID.size - 1, dtype=np.uint8)])
-            wider.log_mean = np.vstack([self.log_mean, np.log(new)])
+            wider.log_mean = np.vstack([self.log_mean, _logarithm(new)])
         return wider
+
+
+def _logarithm(values):
+    """Logarithms of numbers, minus infinity for 0."""
+    return np.log(values, out=np.full(values.shape, -np.inf), where=values > 0.0)
+
+
+def counted_by_group(words, weights, columns, group, n_words, n_groups, n_columns):
+    """Counts of tokens in columns by the ``group`` of each token, and their sums over words.
+
+    Returns tables (n_groups, n_words, width) of padded rows, uint16 if the counts fit and float64 otherwise; and
+    (n_groups, width).
+    """
+    counts = np.zeros((n_groups, n_words, n_columns))
+    for g in range(n_groups):
+        own = group == g
+        assignments.count_assignments(words[own], weights[own] if weights.size else weights, columns[own], counts[g])
+    few = counts.sum(axis=2).max(initial=0.0) < any_tokens.SHORT and not weights.size
+    shape = n_groups, n_words, lanes.padded(n_columns)
+    tables = np.zeros(shape, dtype=np.uint16 if few else np.float64)
+    tables[:, :, :n_columns] = counts
+    return tables, tables.sum(axis=1, dtype=np.float64)
 
 
 class GroupedSweeps:
@@ -196,18 +223,12 @@ class GroupedSweeps:
     def lay(self):
         """Count the assignments by groups, and end the sweeps of groups that share their words."""
         n_groups, n_topics = self.word_prior.n_groups, self.word_prior.n_topics
-        n_words, width = self.word_prior.n_words // n_groups, lanes.padded(n_topics)
-        counts = np.zeros((n_groups, n_words, n_topics))
-        of_token = np.repeat(self.group, np.diff(self.token_ptr))
-        for g in range(n_groups):
-            own = of_token == g
-            weights = self.weights[own] if self.weights.size else self.weights
-            assignments.count_assignments(self.words[own], weights, self.z[own], counts[g])
-        few = counts.sum(axis=2).max(initial=0.0) < any_tokens.SHORT and not self.weights.size
-        self.tables = np.zeros((n_groups, n_words, width), dtype=np.uint16 if few else np.float64)
-        self.tables[:, :, :n_topics] = counts
-        self.masses = self.tables.sum(axis=1, dtype=np.float64)
-        self.topics = np.full(width, -1, dtype=np.int32)
+        n_words = self.word_prior.n_words // n_groups
+        self.tables, self.masses = counted_by_group(
+            self.words, self.weights, self.z, np.repeat(self.group, np.diff(self.token_ptr)), n_words, n_groups,
+            n_topics,
+        )  # fmt: skip
+        self.topics = np.full(self.masses.shape[1], -1, dtype=np.int32)
         self.topics[:n_topics] = np.arange(n_topics)
         self.row = np.arange(n_words, dtype=np.int32)
         self.inner = None
@@ -239,6 +260,8 @@ class GroupedSweeps:
         if self.inner is not None:
             return self.inner.counts
         return self.tables[:, :, : self.word_prior.n_topics].sum(axis=0, dtype=np.float64)
+
+    counts_of_columns = counts_of_words
 
     # What a chain asks of sweeps.
 

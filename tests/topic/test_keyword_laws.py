@@ -1,0 +1,193 @@
+"""The joint law of topics with keywords: draws forward, and by turns of the chain's updates.
+
+As in `test_group_words_laws`: the second draws words anew given topics and columns after each turn.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from sk_sgmcmc.topic._counts.corpus import Shard
+from sk_sgmcmc.topic._counts.document_prior import DocumentPrior
+from sk_sgmcmc.topic._counts.scaled_dirichlet import ScaledDirichlet, token_priors
+from sk_sgmcmc.topic._structural import keyword_prior
+from sk_sgmcmc.topic._structural.keyword_prior import KeywordSweeps, KeywordWordPrior
+from sk_sgmcmc.topic._structural.keywords import KeywordPlaces
+from sk_sgmcmc.topic._structural.spread import GRID
+from tests.cases import THRESHOLD
+
+N_WORDS, N_TOPICS, N_KEYWORD_TOPICS = 4, 3, 2
+N_COLUMNS = N_TOPICS + N_KEYWORD_TOPICS
+PLACES = KeywordPlaces(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 2]))  # Word 1 is a keyword of two topics.
+BASE, ALPHA, RATE = 0.6, np.array([0.3, 0.7, 0.4]), np.array([2.0, 0.4, 1.0])
+LENGTHS = np.array([3, 0, 2, 4, 1, 3])
+GROUP = np.array([0, 0, 1, 1, 1, 0])
+DOCS = np.repeat(np.arange(LENGTHS.size), LENGTHS)
+PTR = np.concatenate([[0], np.cumsum(LENGTHS)])
+ROW = np.zeros(LENGTHS.size, dtype=np.int64)
+TOPIC = np.array([0, 1, 2, 0, 1])
+
+
+class Dirichlet(DocumentPrior):
+    """Documents have a Dirichlet prior."""
+
+    priors = ALPHA[None]
+
+    @staticmethod
+    def proportions(rng):
+        return rng.dirichlet(ALPHA, LENGTHS.size)
+
+
+class Scaled(DocumentPrior):
+    """Documents have a scaled Dirichlet prior."""
+
+    token_priors = staticmethod(token_priors)
+    priors = ScaledDirichlet(ALPHA[None], RATE[None])
+
+    @staticmethod
+    def proportions(rng):
+        activity = rng.gamma(ALPHA, size=(LENGTHS.size, N_TOPICS)) / RATE
+        return activity / activity.sum(axis=1, keepdims=True)
+
+
+class Forward:
+    """Rates, prior of words, topics, columns and words, drawn forward."""
+
+    def __init__(self, rng, documents, n_groups):
+        base = np.hstack([np.full((N_WORDS, N_TOPICS), BASE), PLACES.base(N_WORDS)])
+        self.rates = rng.beta(*keyword_prior.STRENGTH, N_KEYWORD_TOPICS)
+        theta = documents.proportions(rng)
+        self.z = np.array([rng.choice(N_TOPICS, p=theta[d]) for d in DOCS], dtype=np.uint16)
+        rates = np.append(self.rates, 0.0)
+        self.columns = self.z + (N_TOPICS * (rng.random(DOCS.size) < rates[self.z])).astype(np.uint16)
+        if n_groups == 1:
+            y, self.group = rng.gamma(base)[None], np.zeros_like(GROUP)
+        else:
+            self.group, self.weight = GROUP, rng.dirichlet(np.ones(GRID.size))
+            self.which = rng.choice(GRID.size, size=base.shape, p=self.weight).astype(np.uint8)
+            mean = rng.gamma(base)
+            y = rng.gamma(GRID[self.which], size=(n_groups, *base.shape)) * (mean / GRID[self.which])
+            mass = np.zeros((n_groups, N_COLUMNS))
+            np.add.at(mass, (GROUP[DOCS], self.columns), 1.0)
+            drawn = rng.gamma(np.maximum(mass, 1.0)) / y.sum(axis=1)
+            self.pulls = np.where(mass > 0, drawn, rng.exponential(size=mass.shape) / mean.sum(axis=0))
+            self.log_mean = np.log(mean, out=np.full(mean.shape, -np.inf), where=mean > 0)
+        phi = y / y.sum(axis=1, keepdims=True)
+        of_token = self.group[DOCS]
+        self.words = np.array(
+            [rng.choice(N_WORDS, p=phi[g, :, j]) for g, j in zip(of_token, self.columns, strict=True)]
+        )
+
+
+def statistics(rates, columns, words, group):
+    """Functions of the state whose means are compared."""
+    n = np.zeros((2, N_WORDS, N_COLUMNS))
+    np.add.at(n, (group[DOCS], words, columns), 1.0)
+    both, z = n.sum(axis=0), TOPIC[columns]
+    mass, first = both.sum(axis=0), columns[DOCS == 3]
+    return np.concatenate([
+        rates, rates**2, rates * mass[:2], mass, mass**2, mass == 0, mass[:2] * mass[3:], (both**2).sum(axis=0),
+        (both[PLACES.word, PLACES.topic] * both[PLACES.word, 3 + PLACES.topic]),
+        [(n[0] * n[1]).sum(), (n[0, :, 3:] * n[1, :, 3:]).sum(), both[1, 3] * both[1, 4]],
+        [(z[DOCS == 3] == 0).all(), (z[DOCS == 0] == z[DOCS == 0][0]).all(), (first == first[0]).all()],
+        [(first == 3).sum() * (first == 0).sum(), (columns[DOCS == 0] >= 3).sum() * (columns[DOCS == 5] >= 3).sum()],
+    ])  # fmt: skip
+
+
+class Turns:
+    """The chain's updates, and words drawn given the rest."""
+
+    sweeps = KeywordSweeps
+
+    def __init__(self, seed, documents, n_groups):
+        self.rng = rng = np.random.default_rng(seed)
+        start = Forward(rng, documents, n_groups)
+        self.z, self.documents, self.group = start.z, documents, start.group
+        self.prior = prior = KeywordWordPrior(BASE, N_WORDS * n_groups, N_TOPICS, n_groups, PLACES)
+        if n_groups > 1:
+            prior.is_shared, prior.weight, prior.which, prior.log_mean = (
+                False, start.weight, start.which, start.log_mean,
+            )  # fmt: skip
+            prior.pulls = np.ones((n_groups, 16))
+            prior.pulls[:, :N_COLUMNS] = start.pulls
+        forms = (start.words * n_groups + start.group[DOCS]).astype(np.int32)
+        self.shard = Shard(PTR, forms, np.zeros(0), 0, N_WORDS * n_groups)
+        self.collapsed = self.sweeps(self.shard, self.z, prior, documents(ALPHA))
+        self.collapsed.columns[:] = start.columns
+        self.collapsed.lay()
+        self.collapsed.set_weights()
+
+    def turn(self):
+        """Update everything once; returns the statistics."""
+        prior, collapsed, rng = self.prior, self.collapsed, self.rng
+        collapsed.sweep(self.shard, 0, LENGTHS.size, self.documents.priors, ROW, rng)
+        if not prior.is_shared:
+            prior.redraw(collapsed, rng)
+        prior.observe(collapsed, rng)
+        np.testing.assert_array_equal(TOPIC[collapsed.columns], self.z)
+        words = collapsed.words
+        found = statistics(prior.rate, collapsed.columns, words, self.group)
+        for i, (d, j) in enumerate(zip(DOCS, collapsed.columns, strict=True)):
+            g = self.group[d]
+            collapsed.tables[g, words[i], j] -= 1
+            p = (collapsed.tables[g, :, j] + collapsed.kappa[:, j]) * collapsed.scales[g, :, j]
+            words[i] = rng.choice(N_WORDS, p=p / p.sum(dtype=np.float64))
+            collapsed.tables[g, words[i], j] += 1
+        return found
+
+
+@cache
+def forward_draws(seed, documents, n_groups, n):
+    """Statistics of states drawn forward."""
+    rng, found = np.random.default_rng(seed), []
+    for _ in range(n):
+        state = Forward(rng, documents, n_groups)
+        found.append(statistics(state.rates, state.columns, state.words, state.group))
+    return np.array(found)
+
+
+def z_of(seed, documents, n_groups, make=Turns, n_forward=8000, n_turns=6000, n_batches=40):
+    forward = forward_draws(seed, documents, n_groups, n_forward)
+    chain = make(seed + 1, documents, n_groups)
+    turns = np.array([chain.turn() for _ in range(n_turns)])
+    means = turns.reshape(n_batches, -1, turns.shape[1]).mean(axis=1)
+    error = np.sqrt(forward.var(axis=0) / n_forward + means.var(axis=0, ddof=1) / n_batches)
+    return np.abs(forward.mean(axis=0) - means.mean(axis=0)) / error
+
+
+class WithoutRates(KeywordSweeps):
+    """Mistake: columns of a topic are equally probable, however many tokens they have."""
+
+    def lay(self):
+        super().lay()
+        self.strength = np.full_like(self.strength, 1e9)
+
+
+class WithoutTwin(KeywordSweeps):
+    """Mistake: tokens of the keywords of a topic do not count for it in their document."""
+
+    def lay(self):
+        super().lay()
+        self.twin = np.arange(self.twin.size, dtype=np.int32)
+
+
+class KeywordsOfAll(KeywordSweeps):
+    """Mistake: the prior of keywords has the mass of a prior of all words."""
+
+    def set_weights(self):
+        super().set_weights()
+        self.offset[N_TOPICS:N_COLUMNS] = BASE * N_WORDS
+        self.entries[:, N_TOPICS:N_COLUMNS] = 1.0 / (BASE * N_WORDS)
+
+
+@pytest.mark.parametrize("n_groups", [1, 2])
+@pytest.mark.parametrize("documents", [Dirichlet, Scaled])
+def test_turns_have_the_joint_law(documents, n_groups, global_random_seed):
+    assert z_of(global_random_seed, documents, n_groups).max() < THRESHOLD
+
+
+@pytest.mark.parametrize("broken", [WithoutRates, WithoutTwin, KeywordsOfAll])
+def test_turns_with_a_mistake_are_rejected(broken, global_random_seed):
+    made = type("Broken", (Turns,), {"sweeps": broken})
+    assert z_of(global_random_seed, Dirichlet, 1, made).max() > 1.3 * THRESHOLD
