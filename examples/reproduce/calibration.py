@@ -117,24 +117,33 @@ def dmr(rng):
 
 
 def structural(rng):
-    """Two topics of four words that differ between two groups, of fifteen documents of ten words each."""
-    grid, base, group = np.array([1.0, 3.0, 10.0, 30.0, 150.0, 2000.0]), 0.5, np.arange(30) % 2
-    kappa = rng.choice(grid, size=(2, 4), p=rng.dirichlet(np.ones(6)))
-    y = rng.gamma(kappa, size=(2, 2, 4)) * rng.gamma(base, size=(2, 4)) / kappa
-    phi = y / y.sum(axis=2, keepdims=True)
+    """Two topics of four words that differ between two groups, of fifteen documents of ten words each.
+
+    The first two words are keywords of the first topic.
+    """
+    grid, group = np.array([1.0, 3.0, 10.0, 30.0, 150.0, 2000.0]), np.arange(30) % 2
+    base = np.array([[0.5] * 4, [0.5] * 4, [0.1, 0.1, 0.0, 0.0]])  # The third row draws keywords.
+    kappa = rng.choice(grid, size=base.shape, p=rng.dirichlet(np.ones(6)))
+    y = rng.gamma(kappa, size=(2, *base.shape)) * rng.gamma(base) / kappa
+    columns, rate = y / y.sum(axis=2, keepdims=True), rng.beta(1.0, 1.0)
+    phi = columns[:, :2].copy()
+    phi[:, 0] += rate * (columns[:, 2] - columns[:, 0])
     theta = rng.dirichlet(np.exp(rng.standard_normal(2) * 0.5), 30)
     p = np.einsum("dk,dkv->dv", theta, phi[group])
     X = np.array([rng.multinomial(10, row / row.sum()) for row in p]).astype(float)
     model = StructuralTopicModel(
-        2, formula="~ 1", content="group", doc_topic_prior=1.0, topic_word_prior=base, intercept_prior_scale=0.5
-    )
+        2, formula="~ 1", content="group", keywords={"first": ["w0", "w1"]}, doc_topic_prior=1.0, topic_word_prior=0.5,
+        intercept_prior_scale=0.5,
+    )  # fmt: skip
 
     def quantities(s):
         a, b = s["components of a"], s["components of b"]
-        return np.concatenate([pairs_of_words(a)[..., :3], pairs_of_words(b)[..., :3], (a * b).sum(axis=-2)], axis=-1)
+        own = [(a * b).sum(axis=-2)[..., :2], a[..., 0, :2], b[..., 0, 2:], s["keyword_rate"]]
+        return np.concatenate([pairs_of_words(a)[..., :3], pairs_of_words(b)[..., :3], *own], axis=-1)
 
-    truth = {"components of a": phi[0], "components of b": phi[1]}
-    return model, (X,), {"metadata": {"group": np.array(["a", "b"])[group]}}, quantities, truth
+    truth = {"components of a": phi[0], "components of b": phi[1], "keyword_rate": np.array([rate])}
+    given = {"metadata": {"group": np.array(["a", "b"])[group]}, "feature_names": ["w0", "w1", "w2", "w3"]}
+    return model, (X,), given, quantities, truth
 
 
 def gamma_process(rng):

@@ -193,6 +193,8 @@ def pictures(lda: BayesianLDA, dmr: DMRTopicModel, mixture: DPCategoricalMixture
     inspection.PrevalenceDisplay.from_estimator(dmr, "year", at=[1990, 2000])
     structural = StructuralTopicModel(2, content="party", formula="~ 1").fit(X, metadata={"party": years})
     structural.top_words(3, group="Whig")
+    structural.set_params(keywords={"Trade": ["tariff"]})
+    structural.keyword_table(interval=0.8)
     structural.word_contrast("Whig", "Democratic", topics=[0], n=5)
     assert_type(
         inspection.WordContrastDisplay.from_estimator(structural, "Whig", "Democratic", topics=np.arange(2)),
