@@ -105,6 +105,7 @@ class Turns:
         start = Forward(rng, documents, n_groups)
         self.z, self.documents, self.group = start.z, documents, start.group
         self.prior = prior = KeywordWordPrior(BASE, N_WORDS * n_groups, N_TOPICS, n_groups, PLACES)
+        prior.strength = keyword_prior.STRENGTH  # after burn-in
         if n_groups > 1:
             prior.is_shared, prior.weight, prior.which, prior.log_mean = (
                 False, start.weight, start.which, start.log_mean,
@@ -153,7 +154,8 @@ def z_of(seed, documents, n_groups, make=Turns, n_forward=8000, n_turns=6000, n_
     turns = np.array([chain.turn() for _ in range(n_turns)])
     means = turns.reshape(n_batches, -1, turns.shape[1]).mean(axis=1)
     error = np.sqrt(forward.var(axis=0) / n_forward + means.var(axis=0, ddof=1) / n_batches)
-    return np.abs(forward.mean(axis=0) - means.mean(axis=0)) / error
+    # Statistics of two groups are 0 in all draws if there is one.
+    return np.abs(forward.mean(axis=0) - means.mean(axis=0)) / np.where(error > 0.0, error, 1.0)
 
 
 class WithoutRates(KeywordSweeps):
