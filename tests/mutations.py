@@ -84,8 +84,16 @@ KERNELS = [
         "tests/topic/test_group_words_laws.py -k joint_law",
         ("_without_counts", "log_ratio += u[g] * (m_new - m)", "pass"),
         ("_draw_prior", "np.log(weight), np.ones(grid.size)", "np.log(weight), np.full(grid.size, 3.0)"),
-        ("token_weights", "rates[k] * pulls[g, k] - logs[g, k]", "-logs[g, k]"),
+        ("token_weights", "sums[k] * pulls[g, k] - logs[g, k]", "-logs[g, k]"),
+        ("_draw_prior", "/ total[g, k] * math.exp(-shifts[k])", "/ total[g, k]"),
         ("_drawn_index", "- counts[g] * log_normal(kappa)", ""),
+    ),
+    *of(
+        "kernels/models/keyword_words.py",
+        "tests/topic/test_keyword_laws.py -k joint_law",
+        ("_sweep", "gone = total[old] - weight", "gone = total[old]"),
+        ("_sweep", "of_twin = (n_doc[t] - own + prior[t])", "of_twin = (n_doc[t] + prior[t])"),
+        ("_sweep", "                factor[t] = kept", "                pass"),
     ),
     *of(
         "kernels/math/dirichlet.py",
@@ -675,8 +683,20 @@ TOPIC = [
     *of(
         "topic/_structural/word_prior.py",
         "tests/topic/test_structural.py",
-        ("GroupedWordPrior.separate", "self.is_shared = False", "pass"),
-        ("GroupedWordPrior.extended", "np.log(new)", "np.log(0.0 * new + 1.0)"),
+        ("GroupedWordPrior.separate", "1.0 / GRID.size), False", "1.0 / GRID.size), True"),
+        ("GroupedWordPrior.extended", "_logarithm(new)", "_logarithm(0.0 * new + 1.0)"),
+    ),
+    *of(
+        "topic/_structural/keywords.py",
+        "tests/topic/test_keywords.py",
+        ("KeywordPlaces.in_columns", "columns[forms, topic] -= own", "pass"),
+        ("KeywordState.mixed", "*= 1.0 - rate", "*= 1.0"),
+    ),
+    *of(
+        "topic/_structural/keyword_prior.py",
+        "tests/topic/test_keyword_laws.py -k joint_law",
+        ("KeywordWordPrior.observe", "rest + self.strength[1]", "rest + own"),
+        ("KeywordSweeps.set_weights", "base.sum(axis=0)", "1.0 + base.sum(axis=0)"),
     ),
     *of(
         "topic/_structural/record.py",
@@ -859,7 +879,7 @@ TOPIC = [
     *of(
         "topic/_counts/word_prior.py",
         "tests/topic/test_seeds.py -k names or warns",
-        ("SeedWords.check", "own = is_seed[k] & ~is_seed  #", "own = is_seed[k] & is_seed  #"),
+        ("check_seeds", "own = is_seed[k] & ~is_seed  #", "own = is_seed[k] & is_seed  #"),
         (
             "SeedWords.__init__",
             "for k, words in enumerate(given.values())",
