@@ -3,12 +3,11 @@
 import numpy as np
 
 from ...kernels.models import group_words, keyword_words
-from ...kernels.models.lda import assignments
 from .._counts.word_prior import WordPrior
 from .forms import groups_of_documents, in_words
 from .keywords import DirichletState, KeywordState
 from .spread import GRID
-from .word_prior import GroupedWordPrior, counted_by_group
+from .word_prior import GroupedWordPrior, counted_by_group, counts_of_forms
 
 # The beta distribution of the share of a topic's tokens that come from its keywords: of keywords, and of all words.
 STRENGTH = 1.0, 1.0
@@ -146,9 +145,6 @@ class KeywordSweeps:
         place[may] = places.index(self.word_prior.n_words // self.word_prior.n_groups)[self.words[may], self.z[may]]
         return place
 
-    def _group_of_tokens(self):
-        return np.repeat(self.group, np.diff(self.token_ptr))
-
     def lay(self):
         """Count the assignments, by groups unless they share their words."""
         prior = self.word_prior
@@ -193,11 +189,7 @@ class KeywordSweeps:
     @property
     def counts(self):
         """Tokens of each form in each topic, (n_forms, n_topics)."""
-        prior = self.word_prior
-        counts = np.zeros((prior.n_words, prior.n_topics))
-        forms = self.words * np.int32(prior.n_groups) + self._group_of_tokens().astype(np.int32)
-        assignments.count_assignments(forms, self.weights, self.z, counts)
-        return counts
+        return counts_of_forms(self)
 
     @property
     def counts_of_columns(self):
@@ -217,7 +209,8 @@ class KeywordSweeps:
         if len(self.tables) == self.word_prior.n_groups:
             by_group = self.tables[:, places.word, n_topics + places.topic].T.astype(np.float64)
         else:  # While groups share their words, in proportion to their tokens.
-            by_group = np.outer(own, np.bincount(self._group_of_tokens(), minlength=self.word_prior.n_groups))
+            n_tokens = np.bincount(self.group, np.diff(self.token_ptr), self.word_prior.n_groups)
+            by_group = np.outer(own, n_tokens)
             by_group /= max(1, self.words.size)
         return by_group, own + rest
 

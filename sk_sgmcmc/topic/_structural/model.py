@@ -140,19 +140,19 @@ class StructuralTopicModel(DMRTopicModel):
         return Keywords(self.keywords).checked(self.n_components)
 
     @property
-    def _needs_counts(self):
-        """The parameter, as users write it, for which topics are drawn from counts of all documents; None if unset."""
+    def _restriction(self):
+        """The name of a parameter that requires counts in memory and collapsed Gibbs sampling; None if none is set."""
         return "content" if self.content is not None else "keywords" if self.keywords else None
 
     def _is_in_blocks(self, X):
-        found, given = super()._is_in_blocks(X), self._needs_counts
+        found, given = super()._is_in_blocks(X), self._restriction
         if found and given:
             raise ValueError(f"`X` must be in memory with {given}=; got blocks. Pass the blocks to `partial_fit`.")
         return found
 
     def _checked_sampler(self, *, streams=False):
         fitting = super()._checked_sampler(streams=streams)
-        given = self._needs_counts
+        given = self._restriction
         if given and not self._collapses(fitting[0]):
             raise ValueError(
                 f"`{given}` requires collapsed Gibbs sampling; got {type(fitting[0]).__name__}. Leave sampler=None, "
@@ -272,7 +272,7 @@ class StructuralTopicModel(DMRTopicModel):
         return found
 
     def _refuse_taking_in(self):
-        given = self._needs_counts
+        given = self._restriction
         if given:
             raise ValueError(
                 f"partial_fit needs the earlier documents with {given}=, but they were dropped, by forget_documents or "
@@ -458,7 +458,7 @@ class StructuralTopicModel(DMRTopicModel):
         -------
         merged : StructuralTopicModel
         """
-        given = self._needs_counts
+        given = self._restriction
         if given:
             raise ValueError(f"merge_topics is not available with {given}=; fit with fewer topics, or {given}=None.")
         return super().merge_topics(groups)

@@ -154,6 +154,15 @@ def _logarithm(values):
     return np.log(values, out=np.full(values.shape, -np.inf), where=values > 0.0)
 
 
+def counts_of_forms(sweeps):
+    """Tokens of each form in each topic, (n_forms, n_topics), counted from the assignments of sweeps."""
+    prior = sweeps.word_prior
+    group = np.repeat(sweeps.group, np.diff(sweeps.token_ptr)).astype(np.int32)
+    counts = np.zeros((prior.n_words, prior.n_topics))
+    assignments.count_assignments(sweeps.words * np.int32(prior.n_groups) + group, sweeps.weights, sweeps.z, counts)
+    return counts
+
+
 def counted_by_group(words, weights, columns, group, n_words, n_groups, n_columns):
     """Counts of tokens in columns by the ``group`` of each token, and their sums over words.
 
@@ -249,10 +258,7 @@ class GroupedSweeps:
         if self.inner is None:
             counts = self.tables[:, :, : prior.n_topics].transpose(1, 0, 2)
             return counts.reshape(prior.n_words, prior.n_topics)
-        counts = np.zeros((prior.n_words, prior.n_topics))
-        forms = self.words * np.int32(prior.n_groups) + np.repeat(self.group, np.diff(self.token_ptr)).astype(np.int32)
-        assignments.count_assignments(forms, self.weights, self.z, counts)
-        return counts
+        return counts_of_forms(self)
 
     @property
     def counts_of_words(self):
