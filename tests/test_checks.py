@@ -23,6 +23,7 @@ from sk_sgmcmc.topic._agreement import Agreement
 from sk_sgmcmc.topic._counts.checks import check_duplicate_topics, check_moves
 from sk_sgmcmc.topic._counts.particles import ParticleTopicChain
 from sk_sgmcmc.topic._counts.word_prior import SeedWords
+from sk_sgmcmc.topic._structural.keywords import check_rates
 from sk_sgmcmc.topic._dmr.intercepts import check_intercepts
 from sk_sgmcmc.topic._dmr.prevalence import check_clipped
 
@@ -100,6 +101,7 @@ FIRES = {
     "duplicate_topics": lambda: check_duplicate_topics(TOPICS[[0, 0, 1]], np.ones(3, dtype=bool)),
     "worse_than_unigram": lambda: fit(BayesianLDA(3, sampler=SGHMC(step_size=3.0), n_iter=300), corpus()),
     "seeds_lost": lambda: [SeedWords({"b": 0}).check(TOPICS, np.array(["a", "b", "c"]), ["first", "second"])],
+    "keywords_abandoned": lambda: [check_rates(np.array([0.2, 0.003]), ["first", "second"])],
     "clipped_predictor": lambda: [check_clipped(np.array([0.0, 0.3]))],
     "intercepts_not_converged": lambda: check_intercepts(RISING, 1000),
     "particles_too_close": lambda: ParticleTopicChain.checks(SimpleNamespace(spread=lambda: 0.5)),
