@@ -23,9 +23,9 @@ from sk_sgmcmc.topic._agreement import Agreement
 from sk_sgmcmc.topic._counts.checks import check_duplicate_topics, check_moves
 from sk_sgmcmc.topic._counts.particles import ParticleTopicChain
 from sk_sgmcmc.topic._counts.word_prior import SeedWords
-from sk_sgmcmc.topic._structural.keywords import check_rates
 from sk_sgmcmc.topic._dmr.intercepts import check_intercepts
 from sk_sgmcmc.topic._dmr.prevalence import check_clipped
+from sk_sgmcmc.topic._structural.keywords import check_rates
 
 ESTIMATORS = [
     value for name, value in vars(sk_sgmcmc).items() if isinstance(value, type) and hasattr(value, "_check_definitions")
