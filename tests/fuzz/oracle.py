@@ -418,7 +418,8 @@ class _Run:
             check_refusal(error)
         check_warnings(caught)
         if error is not None:
-            self.outcomes.append((op, f"{type(error).__name__}: {error}"))
+            message = re.sub(r"0x[0-9a-f]+", "0x…", str(error))  # The address of an object that was passed.
+            self.outcomes.append((op, f"{type(error).__name__}: {message}"))
             return
         if op in FITS:
             self.was_fitted = True
