@@ -37,16 +37,10 @@ def _of_column(own, other, strength, j, t):
 
 
 @helper
-def _refresh(j, t, mass, total, offset, pull, entry, strength, inverse, less, gone):
-    """Compute what column j, whose topic has the other column t, multiplies the weights of words with.
-
-    ``inverse`` is for the present counts, ``less`` for one token less in column j, and ``gone`` for one less in t.
-    """
+def _factor(j, t, n_doc, prior, mass, total, offset, pull, entry, strength):
+    """What multiplies the weight of a word in column j."""
     words = _of_words(mass[j], offset[j], pull[j], entry[j])
-    fewer = _of_words(mass[j] - 1.0, offset[j], pull[j], entry[j])
-    inverse[j] = words * _of_column(total[j], total[t], strength, j, t)
-    less[j] = fewer * _of_column(total[j] - 1.0, total[t], strength, j, t)
-    gone[j] = words * _of_column(total[j], total[t] - 1.0, strength, j, t)
+    return np.float32((n_doc[j] + prior[j]) * words * _of_column(total[j], total[t], strength, j, t))
 
 
 def _sweep(
@@ -81,12 +75,11 @@ def _sweep(
     width = kappa.shape[1]
     weighted = weights.shape[0] > 0
     prior, n_doc, share = np.zeros(width), np.zeros(width), np.ones(width)
-    inverse, less, gone = np.zeros(width), np.zeros(width), np.zeros(width)
     factor = np.zeros(width, np.float32)
     running = np.full((width + GROUP - 1) // GROUP * GROUP, np.inf, np.float32)
     ends = np.zeros(LANES, np.float32)
     last = np.uintp(token_ptr[stop] - 1)
-    weight, present = 1.0, -1
+    weight = 1.0
     for d in range(start, stop):
         lo, hi = np.uintp(token_ptr[d]), np.uintp(token_ptr[d + 1])
         if lo == hi:
@@ -105,13 +98,9 @@ def _sweep(
             n_doc[columns[i]] += own
             if twin[columns[i]] != columns[i]:
                 n_doc[twin[columns[i]]] += own
-        if word_group[d] != present:
-            present = word_group[d]
-            for j in range(width):
-                if topic[j] >= 0:
-                    _refresh(j, twin[j], mass, total, offset, pull, entry, strength, inverse, less, gone)
         for j in range(width):
-            factor[j] = (n_doc[j] + prior[j]) * inverse[j]
+            if topic[j] >= 0:
+                factor[j] = _factor(j, twin[j], n_doc, prior, mass, total, offset, pull, entry, strength)
         counter = mix64(np.uint64(rng.random() * 2.0**53))
         for i in range(lo, hi):
             ahead = np.int64(words[min(np.uintp(i) + _AHEAD, last)])
@@ -128,18 +117,12 @@ def _sweep(
             own = weight * share[old]
             kept = factor[t]
             # Without the token: both columns of its topic lose it from the document, one of them from the words.
-            if weighted:
-                left = total[old] - weight
-                of_old = _of_words(mass[old] - weight, offset[old], pull[old], entry[old])
-                of_old *= _of_column(left, total[t], strength, old, t)
-                of_twin = _of_words(mass[t], offset[t], pull[t], entry[t]) * _of_column(
-                    total[t], left, strength, t, old
-                )
-            else:
-                of_old, of_twin = less[old], gone[t]
-            factor_old = np.float32((n_doc[old] - own + prior[old]) * of_old)
+            gone = total[old] - weight
+            of_old = (n_doc[old] - own + prior[old]) * _of_words(mass[old] - weight, offset[old], pull[old], entry[old])
+            factor_old = np.float32(of_old * _of_column(gone, total[t], strength, old, t))
             if t != old:
-                factor[t] = np.float32((n_doc[t] - own + prior[t]) * of_twin)
+                of_twin = (n_doc[t] - own + prior[t]) * _of_words(mass[t], offset[t], pull[t], entry[t])
+                factor[t] = np.float32(of_twin * _of_column(total[t], gone, strength, t, old))
             p = factor_old * (np.float32(table[w, old] - weight) + kappa[w, old]) * scale[w, old]
             others = weigh_scaled(table, w, factor, kappa, w, scale, old, running, ends)
             u *= others + p
@@ -163,16 +146,10 @@ def _sweep(
             n_doc[new] += weight * share[new]
             if s != new:
                 n_doc[s] += weight * share[new]
-            _refresh(old, t, mass, total, offset, pull, entry, strength, inverse, less, gone)
-            _refresh(new, s, mass, total, offset, pull, entry, strength, inverse, less, gone)
-            factor[old] = (n_doc[old] + prior[old]) * inverse[old]
-            factor[new] = (n_doc[new] + prior[new]) * inverse[new]
-            if t != old:
-                _refresh(t, old, mass, total, offset, pull, entry, strength, inverse, less, gone)
-                factor[t] = (n_doc[t] + prior[t]) * inverse[t]
-            if s != new:
-                _refresh(s, new, mass, total, offset, pull, entry, strength, inverse, less, gone)
-                factor[s] = (n_doc[s] + prior[s]) * inverse[s]
+            factor[old] = _factor(old, t, n_doc, prior, mass, total, offset, pull, entry, strength)
+            factor[t] = _factor(t, old, n_doc, prior, mass, total, offset, pull, entry, strength)
+            factor[new] = _factor(new, s, n_doc, prior, mass, total, offset, pull, entry, strength)
+            factor[s] = _factor(s, new, n_doc, prior, mass, total, offset, pull, entry, strength)
 
 
 def _signature(table, rate=types.none, auxiliary=types.none):
