@@ -91,12 +91,8 @@ KERNELS = [
     *of(
         "kernels/models/keyword_words.py",
         "tests/topic/test_keyword_laws.py -k joint_law",
-        ("_refresh", "total[t] - 1.0, strength", "total[t], strength"),
-        (
-            "_sweep",
-            "factor[t] = np.float32((n_doc[t] - own + prior[t])",
-            "factor[t] = np.float32((n_doc[t] + prior[t])",
-        ),
+        ("_sweep", "gone = total[old] - weight", "gone = total[old]"),
+        ("_sweep", "of_twin = (n_doc[t] - own + prior[t])", "of_twin = (n_doc[t] + prior[t])"),
         ("_sweep", "                factor[t] = kept", "                pass"),
     ),
     *of(
