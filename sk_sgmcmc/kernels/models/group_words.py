@@ -26,6 +26,7 @@ import numpy as np
 from numba import types
 
 from .._jit import F1, F1_IN, F2, F2_IN, RNG, helper, kernel, read_only, writable
+from ..math.random import log_gamma_draw
 from ..math.special import log_rise
 from ..math.vector import log_normal
 
@@ -66,18 +67,12 @@ def _sliced(x, kappa, counts, u, base, rng):
 
 
 @helper
-def _log_gamma(shape, rng):
-    """The logarithm of a gamma variable, which may have a small shape; at least `_SMALLEST`."""
-    return max(math.log(rng.standard_gamma(shape + 1.0)) + math.log(1.0 - rng.random()) / shape, _SMALLEST)
-
-
-@helper
 def _without_counts(x, kappa, u, base, rng):
     """Redraw x = log m of a word without counts: a proposal that is exact if all of kappa are large, or rejected."""
     total = 1.0
     for g in range(u.size):
         total += u[g]
-    new = _log_gamma(base, rng) - math.log(total)
+    new = log_gamma_draw(base, rng) - math.log(total)
     new = min(max(new, _SMALLEST), _LARGEST)
     m, m_new, log_ratio = math.exp(x), math.exp(new), 0.0
     for g in range(u.size):
@@ -155,7 +150,7 @@ def _draw_prior(tables, masses, base, grid, which, log_mean, pulls, weight, rng)
                     total[g, k] += rng.standard_gamma(grid[i] + counts[g]) / (grid[i] / m + u[g])
     shifts = np.zeros(n_topics)
     for k in range(n_topics):
-        log_sum = _log_gamma(shapes[k], rng)
+        log_sum = max(log_gamma_draw(shapes[k], rng), _SMALLEST)
         shifts[k] = log_sum - math.log(sums[k])
         for g in range(n_groups):
             if masses[g, k] > NOTHING:
