@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from sk_sgmcmc.topic._counts.corpus import Shard
-from sk_sgmcmc.topic._counts.document_prior import DocumentPrior
-from sk_sgmcmc.topic._counts.scaled_dirichlet import ScaledDirichlet, token_priors
 from sk_sgmcmc.topic._structural.spread import GRID
 from sk_sgmcmc.topic._structural.word_prior import GroupedSweeps, GroupedWordPrior
 from tests.cases import THRESHOLD
+from tests.joint_law import documents_of, z_scores
 
 N_WORDS, N_TOPICS, N_GROUPS = 4, 2, 3
 BASE = 0.6
@@ -27,26 +26,7 @@ PTR = np.concatenate([[0], np.cumsum(LENGTHS)])
 ROW = np.zeros(LENGTHS.size, dtype=np.int64)
 
 
-class Dirichlet(DocumentPrior):
-    """Documents have a Dirichlet prior."""
-
-    @staticmethod
-    def proportions(rng):
-        return rng.dirichlet(ALPHA, LENGTHS.size)
-
-    priors = ALPHA[None]
-
-
-class Scaled(DocumentPrior):
-    """Documents have a scaled Dirichlet prior."""
-
-    token_priors = staticmethod(token_priors)
-    priors = ScaledDirichlet(ALPHA[None], RATE[None])
-
-    @staticmethod
-    def proportions(rng):
-        activity = rng.gamma(ALPHA, size=(LENGTHS.size, N_TOPICS)) / RATE
-        return activity / activity.sum(axis=1, keepdims=True)
+Dirichlet, Scaled = documents_of(ALPHA, RATE, LENGTHS.size)
 
 
 def drawn_state(rng, documents):
@@ -131,9 +111,7 @@ def z_of(seed, documents, make=Turns, n_forward=8000, n_turns=6000, n_batches=40
     forward = forward_draws(seed, documents, n_forward)
     chain = make(seed + 1, documents)
     turns = np.array([chain.turn() for _ in range(n_turns)])
-    means = turns.reshape(n_batches, -1, turns.shape[1]).mean(axis=1)
-    error = np.sqrt(forward.var(axis=0) / n_forward + means.var(axis=0, ddof=1) / n_batches)
-    return np.abs(forward.mean(axis=0) - means.mean(axis=0)) / error
+    return z_scores(forward, turns, n_batches)
 
 
 class WithoutPull(GroupedSweeps):

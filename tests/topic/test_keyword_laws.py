@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from sk_sgmcmc.topic._counts.corpus import Shard
-from sk_sgmcmc.topic._counts.document_prior import DocumentPrior
-from sk_sgmcmc.topic._counts.scaled_dirichlet import ScaledDirichlet, token_priors
 from sk_sgmcmc.topic._structural import keyword_prior
 from sk_sgmcmc.topic._structural.keyword_prior import KeywordSweeps, KeywordWordPrior
 from sk_sgmcmc.topic._structural.keywords import KeywordPlaces
 from sk_sgmcmc.topic._structural.spread import GRID
 from tests.cases import THRESHOLD
+from tests.joint_law import documents_of, z_scores
 
 N_WORDS, N_TOPICS, N_KEYWORD_TOPICS = 4, 3, 2
 N_COLUMNS = N_TOPICS + N_KEYWORD_TOPICS
@@ -29,26 +28,7 @@ ROW = np.zeros(LENGTHS.size, dtype=np.int64)
 TOPIC = np.array([0, 1, 2, 0, 1])
 
 
-class Dirichlet(DocumentPrior):
-    """Documents have a Dirichlet prior."""
-
-    priors = ALPHA[None]
-
-    @staticmethod
-    def proportions(rng):
-        return rng.dirichlet(ALPHA, LENGTHS.size)
-
-
-class Scaled(DocumentPrior):
-    """Documents have a scaled Dirichlet prior."""
-
-    token_priors = staticmethod(token_priors)
-    priors = ScaledDirichlet(ALPHA[None], RATE[None])
-
-    @staticmethod
-    def proportions(rng):
-        activity = rng.gamma(ALPHA, size=(LENGTHS.size, N_TOPICS)) / RATE
-        return activity / activity.sum(axis=1, keepdims=True)
+Dirichlet, Scaled = documents_of(ALPHA, RATE, LENGTHS.size)
 
 
 class Forward:
@@ -152,10 +132,7 @@ def z_of(seed, documents, n_groups, make=Turns, n_forward=8000, n_turns=6000, n_
     forward = forward_draws(seed, documents, n_groups, n_forward)
     chain = make(seed + 1, documents, n_groups)
     turns = np.array([chain.turn() for _ in range(n_turns)])
-    means = turns.reshape(n_batches, -1, turns.shape[1]).mean(axis=1)
-    error = np.sqrt(forward.var(axis=0) / n_forward + means.var(axis=0, ddof=1) / n_batches)
-    # Statistics of two groups are 0 in all draws if there is one.
-    return np.abs(forward.mean(axis=0) - means.mean(axis=0)) / np.where(error > 0.0, error, 1.0)
+    return z_scores(forward, turns, n_batches)
 
 
 class WithoutRates(KeywordSweeps):
