@@ -11,8 +11,8 @@ from .word_prior import GroupedWordPrior, counted_by_group, counts_of_forms
 
 # The beta distribution of the share of a topic's tokens that come from its keywords: of keywords, and of all words.
 STRENGTH = 1.0, 1.0
-# In the first part of burn-in, the share is about this, which holds keywords in their topics while other words find the
-# topics in which they occur together. Otherwise some topics lose their keywords at the start, and never get them back.
+# In the first part of burn-in, the share is about one half. Keywords then stay in their topics, and attract the words
+# that occur with them. Otherwise, some topics lose their keywords at the start and never recover them.
 _HELD, _HELD_STRENGTH = 0.5, (1e7, 1e7)
 
 

@@ -133,7 +133,7 @@ class DirichletState(NamedTuple):
 
 
 class KeywordState(NamedTuple):
-    """The prior of topics with keywords; words and their counts are those of forms.
+    """The prior of topics with keywords, for forms of words.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class KeywordState(NamedTuple):
         return self._replace(columns=self.columns.extended(n_words))
 
     def mixed(self, columns, rate):
-        """The words of topics, (n_forms, n_topics), from those of columns and the rates of keywords."""
+        """Mix the words of columns into words of topics, (n_forms, n_topics), with the rates of keywords as weights."""
         n_keyword_topics = self.places.n_topics
         topics = columns[:, :-n_keyword_topics].copy()
         topics[:, :n_keyword_topics] *= 1.0 - rate
