@@ -4,7 +4,15 @@ from .density import BayesianGaussian
 from .linear_model import BayesianLinearRegression, BayesianLogisticRegression, BayesianPoissonRegressor
 from .mixture import DPCategoricalMixture, VonMisesFisherMixture
 from .targets._sample import sample
-from .topic import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, SphericalAdmixtureModel, StructuralTopicModel
+from .topic import (
+    BayesianLDA,
+    DMRTopicModel,
+    GammaProcessTopicModel,
+    SphericalAdmixtureModel,
+    StructuralTopicModel,
+    TopicClassifier,
+    TopicRegressor,
+)
 
 __version__ = "0.1.0"
 
@@ -19,6 +27,8 @@ __all__ = [
     "GammaProcessTopicModel",
     "SphericalAdmixtureModel",
     "StructuralTopicModel",
+    "TopicClassifier",
+    "TopicRegressor",
     "VonMisesFisherMixture",
     "__version__",
     "sample",

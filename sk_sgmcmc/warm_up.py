@@ -26,6 +26,8 @@ from .topic import (
     GammaProcessTopicModel,
     SphericalAdmixtureModel,
     StructuralTopicModel,
+    TopicClassifier,
+    TopicRegressor,
 )
 from .topic._counts.sweeps import compile_sweeps
 
@@ -69,11 +71,19 @@ def _structural():
     model.fit(_COUNTS, feature_names=[*"abcdefghijklmnopqrstuvwxyz"][: _COUNTS.shape[1]])
 
 
+def _outcomes(make):
+    for dispersion in ("topic", "shared"):
+        make(2, dispersion=dispersion, n_iter=40, random_state=0).fit(_COUNTS, _CLASSES).predict(_COUNTS)
+    make(2, feedback=False, n_iter=40, random_state=0).fit(_COUNTS, _CLASSES)
+
+
 # Functions that make a small fit, by the name of the estimator or function that they compile.
 FIRST_FITS = {
     "BayesianLDA": lambda: _topics(BayesianLDA),
     "DMRTopicModel": lambda: _topics(DMRTopicModel, {"x": _ROWS[:, 0]}),
     "StructuralTopicModel": _structural,
+    "TopicRegressor": lambda: _outcomes(TopicRegressor),
+    "TopicClassifier": lambda: _outcomes(TopicClassifier),
     "GammaProcessTopicModel": lambda: _topics(GammaProcessTopicModel),
     "SphericalAdmixtureModel": _spherical,
     "VonMisesFisherMixture": _directions,

@@ -32,5 +32,7 @@ def z_scores(forward, turns, n_batches):
     """Differences between the means of independent and of successive rows, in standard errors."""
     means = turns.reshape(n_batches, -1, turns.shape[1]).mean(axis=1)
     error = np.sqrt(forward.var(axis=0) / len(forward) + means.var(axis=0, ddof=1) / n_batches)
-    # A statistic may be the same number in all rows.
-    return np.abs(forward.mean(axis=0) - means.mean(axis=0)) / np.where(error > 0.0, error, 1.0)
+    difference = np.abs(forward.mean(axis=0) - means.mean(axis=0))
+    # A statistic may be the same number in all rows, up to rounding.
+    is_constant = error < 1e-12 * (1.0 + np.abs(forward).max(axis=0))
+    return difference / np.where(is_constant, 1.0, error)

@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import sk_sgmcmc
-from sk_sgmcmc import BayesianGaussian, BayesianLDA, VonMisesFisherMixture
+from sk_sgmcmc import BayesianGaussian, BayesianLDA, TopicRegressor, VonMisesFisherMixture
 from sk_sgmcmc.chains.checks import CHECKS, SEE_GUIDE, convergence_checks, warn_if_fired
 from sk_sgmcmc.chains.convergence import Diagnosis
 from sk_sgmcmc.datasets import make_lda
@@ -64,6 +64,12 @@ def of_directions(**params):
     return fit(VonMisesFisherMixture().set_params(**params), X)
 
 
+def of_few_outcomes():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return TopicRegressor(8, n_iter=200, random_state=0).fit(corpus()[:8], np.arange(8.0))._check_results
+
+
 def of_changing_topics():
     params = {"sampler": "sgrld", "assignments": "fresh", "init": "random", "batch_size": 100, "n_iter": 60}
     return fit(BayesianLDA(10, burn_in=0, **params), make_lda(400, 300, 10, random_state=0).counts)
@@ -92,6 +98,7 @@ FIRES = {
     "topics_still_change": of_changing_topics,
     "chains_disagree": of_chains_apart,
     "no_draws_kept": lambda: fit(BayesianLDA(3, n_iter=20, callbacks=lambda _, step: step >= 5), corpus()),
+    "coefficient_not_identified": of_few_outcomes,
     "spread_too_narrow": lambda: check_moves("topics", "the assignments", 0.1, 1.0, 6.0),
     "spread_too_wide": lambda: check_moves("topics", "the assignments", 1.0, 7.0, 6.0),
     "spread_collapsed": lambda: of_normal_rows(sampler=SGHMC(step_size=1e-4), n_iter=200),

@@ -106,6 +106,25 @@ def digits(estimator):
     return -adjusted_rand_score(y, estimator.set_params(n_components=10).fit(X).predict(X)), -0.3
 
 
+def _blogs():
+    """Blogs of two camps, the first 2,000 words, and their camps."""
+    corpus = fetch_corpus("poliblog5k")
+    X = corpus.counts[:1500]
+    return X, (np.asarray(corpus.metadata["rating"])[:1500] == "Liberal").astype(int)
+
+
+def ratings(estimator):
+    """R² of the camp of a blog, as a number, above 0.1."""
+    X, y = _blogs()
+    return -estimator.set_params(n_components=10).fit(X[::2], y[::2]).score(X[1::2], y[1::2]), -0.1
+
+
+def camps(estimator):
+    """Accuracy of the camp of a blog above 0.65."""
+    X, y = _blogs()
+    return -estimator.set_params(n_components=10).fit(X[::2], y[::2]).score(X[1::2], y[1::2]), -0.65
+
+
 def survey(estimator):
     """Held-out log probability of a row at least 0.5 above that of independent answers."""
     X = fetch_corpus("nltcs").data[:2000].astype(float)
@@ -120,6 +139,8 @@ WANTED = {
     "DMRTopicModel": topics,
     "GammaProcessTopicModel": topics,
     "StructuralTopicModel": topics,
+    "TopicRegressor": ratings,
+    "TopicClassifier": camps,
     "BayesianLogisticRegression": tumours,
     "BayesianLinearRegression": progression,
     "BayesianPoissonRegressor": progression,

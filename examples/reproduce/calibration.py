@@ -40,6 +40,8 @@ from sk_sgmcmc import (
     GammaProcessTopicModel,
     SphericalAdmixtureModel,
     StructuralTopicModel,
+    TopicClassifier,
+    TopicRegressor,
     VonMisesFisherMixture,
 )
 
@@ -62,6 +64,8 @@ SAMPLERS = {
     "VonMisesFisherMixture": ("gibbs", "gmc", "sggmc", "gsgnht"),
     "BayesianLinearRegression": ("gibbs", *(name for name in FLAT if name not in METRIC)),
     "BayesianPoissonRegressor": FLAT,
+    "TopicRegressor": ("gibbs",),
+    "TopicClassifier": ("gibbs",),
     "StructuralTopicModel": ("gibbs",),  # with content and keywords; without, it is DMRTopicModel
 }
 PAIRS = [(model, sampler) for model, samplers in SAMPLERS.items() for sampler in samplers]
@@ -144,6 +148,43 @@ def structural(rng):
     truth = {"components of a": phi[0], "components of b": phi[1], "keyword_rate": np.array([rate])}
     given = {"metadata": {"group": np.array(["a", "b"])[group]}, "feature_names": ["w0", "w1", "w2", "w3"]}
     return model, (X,), given, quantities, truth
+
+
+def outcomes(rng, is_binary):
+    """Two topics of four words, thirty documents of six words with an outcome, under a Dirichlet prior of documents."""
+    phi, alpha = rng.dirichlet(np.full(4, 0.5), 2), np.full(2, 0.5)
+    theta = rng.dirichlet(alpha, 30)
+    X = np.array([rng.multinomial(6, p / p.sum()) for p in theta @ phi]).astype(float)
+    # Coefficients are in units of the outcomes, which are unknown before they are drawn, so it is drawn until these are
+    # about standard.
+    while True:
+        coef = rng.normal(scale=2.0, size=2)
+        if is_binary:
+            y = (rng.random(30) < 1.0 / (1.0 + np.exp(-theta @ coef))).astype(int)
+            if 0 < y.sum() < 30:
+                break
+        else:
+            y = theta @ coef + rng.normal(scale=0.3, size=30)
+            break
+    make = TopicClassifier if is_binary else TopicRegressor
+    scale = 2.0 if is_binary else 10.0
+    model = make(2, doc_topic_prior=0.5, topic_word_prior=0.5, coef_prior_scale=scale)
+
+    def quantities(s):
+        coef_of_word = np.einsum("...k,...kw->...w", s["coef"], s["components"])[..., :2]
+        return np.concatenate([pairs_of_words(s["components"])[..., :3], coef_of_word], axis=-1)
+
+    return model, (X, y), {}, quantities, {"components": phi, "coef": coef}
+
+
+def topic_regressor(rng):
+    """See `outcomes`."""
+    return outcomes(rng, False)
+
+
+def topic_classifier(rng):
+    """See `outcomes`."""
+    return outcomes(rng, True)
 
 
 def gamma_process(rng):

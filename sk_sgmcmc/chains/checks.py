@@ -147,6 +147,13 @@ CHAINS_DISAGREE = CheckDefinition(
     "fewer topics, seed words, a larger ``n_iter``, or ``n_chains=1``",
     limit=0,
 )
+NOT_IDENTIFIED = CheckDefinition(
+    "coefficient_not_identified",
+    "largest posterior standard deviation of a topic's coefficient, minus the mean over topics, as a share of that of "
+    "the prior",
+    "fewer topics, or more documents",
+    limit=0.5,
+)
 NO_DRAWS = CheckDefinition(
     "no_draws_kept",
     "number of draws kept when a callback ends the fit",

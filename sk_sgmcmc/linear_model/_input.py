@@ -1,29 +1,11 @@
-"""Input of linear models: class labels, row weights, and offsets of columns that lie far from 0."""
-
-from numbers import Number
+"""Input of linear models: row weights, and offsets of columns that lie far from 0."""
 
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 
 from ..dense.rows import FAR, LARGEST, SMALLEST, far_offsets, moments
 from ..utils._sklearn import check_sample_weight
 from ..utils._warnings import warn_user
-
-
-def check_labels(y):
-    """Raise if y does not contain class labels, or mixes types of labels, which cannot be sorted."""
-    y = np.asarray(y)
-    if y.dtype == object:
-        examples = {"a number" if isinstance(label, Number) else type(label).__name__: label for label in y.ravel()}
-        if len(examples) > 1:
-            shown = " and ".join(f"{label!r} ({kind})" for kind, label in examples.items())
-            raise ValueError(
-                f"y mixes labels of different types, such as {shown}; a classifier needs one type. Drop rows without a "
-                "label, and turn the others into text, for example by [str(label) for label in y]."
-            )
-    check_classification_targets(y)
-
 
 # Above this class weight, the intervals of a class are less than 0.7 times as wide as its rows justify.
 _MUCH = 2.0

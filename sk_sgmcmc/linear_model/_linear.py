@@ -291,7 +291,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         if self.noise_scale_prior is None:
             self._noise = HalfT(freedom, float(self._response_scale))
         else:
-            self._noise = InverseChiSquared(freedom, float(self.noise_scale_prior))
+            self._noise = InverseChiSquared(freedom, min(float(self.noise_scale_prior), LARGEST))
         for name in ("noise_scale_prior", "intercept_prior_scale"):
             check_scale(name, getattr(self, name))
         wide = (

@@ -13,6 +13,7 @@ from ..base import all_or_nothing, fits_anew
 from ..dense.chain import Metric
 from ..kernels.models import metrics
 from ..kernels.models.linear import logistic
+from ..utils._labels import check_labels
 from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import ClassifierMixin, StrOptions, validate_data
 from ..utils._tables import aligned
@@ -20,7 +21,7 @@ from ..utils._typing import MatrixLike
 from ..utils._warnings import warn_user
 from ._base import BaseLinearModel
 from ._design import CLASSES
-from ._input import check_labels, row_weights
+from ._input import row_weights
 from ._predict import INPUT, DrawsPredictMixin
 
 

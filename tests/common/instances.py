@@ -22,6 +22,8 @@ from sk_sgmcmc import (
     GammaProcessTopicModel,
     SphericalAdmixtureModel,
     StructuralTopicModel,
+    TopicClassifier,
+    TopicRegressor,
     VonMisesFisherMixture,
 )
 from sk_sgmcmc.datasets import make_lda
@@ -81,6 +83,11 @@ class Case:
         )(X)
 
     @property
+    def has_steps(self):
+        """Whether a sampler with a ``step_size`` fits it."""
+        return self.sampler != "gibbs"
+
+    @property
     def keeps_draws(self):
         """Whether its draws are states on the way: those of particles are the last ones."""
         return getattr(make_sampler(self.estimator.sampler or "scir"), "_loop", None) != "particles"
@@ -101,6 +108,18 @@ def _described():
     counts = _counts()[0]
     year, party = 1900.0 + np.arange(90) // 10, np.arange(90) % 2
     return (sparse.hstack([counts, sparse.csr_array(np.column_stack([year, party]))], format="csr"),)
+
+
+def _rated():
+    """Counts and outcomes of the documents."""
+    data = make_lda(n_samples=90, n_features=40, n_components=3, document_length=25, random_state=0)
+    return data.counts, data.doc_topics @ [0.0, 1.0, 2.0] + 0.1 * np.random.default_rng(0).normal(size=90)
+
+
+def _classed():
+    """Counts and classes of the documents."""
+    counts, y = _rated()
+    return counts, (y > 1.0).astype(int)
 
 
 def classes(n_classes, n_samples=150):
@@ -143,6 +162,8 @@ def _rows():
 DATA = {
     "counts": _counts,
     "described": _described,
+    "rated": _rated,
+    "classed": _classed,
     "two classes": lambda: classes(2, 90),
     "three classes": lambda: classes(3, 90),
     "responses": _responses,
@@ -181,6 +202,8 @@ ESTIMATORS = [
     Case("dmr-minibatch", DMRTopicModel(**_SMALL, metadata_columns=2, batch_size=20), "described"),
     Case("dmr-scir", DMRTopicModel(**_SMALL, metadata_columns=2, sampler="scir"), "described"),
     Case("structural", StructuralTopicModel(**_SMALL)),
+    Case("topic-regressor", TopicRegressor(**_SMALL), "rated", sampler="gibbs", wrong_sampler="scir"),
+    Case("topic-classifier", TopicClassifier(**_SMALL), "classed", sampler="gibbs", wrong_sampler="scir"),
     Case("gamma-process", GammaProcessTopicModel(**_SMALL)),
     Case("gamma-process-scir", GammaProcessTopicModel(**_SMALL, sampler="scir")),
     Case("gamma-process-fresh", GammaProcessTopicModel(**_SMALL, batch_size=20, assignments="fresh")),
@@ -233,7 +256,8 @@ DEFAULTS = [
     for case in ESTIMATORS
     if case.id
     in {
-        "lda", "dmr", "structural", "gamma-process", "sam", "vmf", "logistic", "linear", "poisson", "gaussian", "dp",
+        "lda", "dmr", "structural", "topic-regressor", "topic-classifier", "gamma-process", "sam", "vmf", "logistic",
+        "linear", "poisson", "gaussian", "dp",
     }
 ]  # fmt: skip
 # Count topic models, whose components are distributions over words: all of them, and one of each class.
@@ -246,7 +270,7 @@ CHECKED = [
     for case in ESTIMATORS
     if case.id
     in {
-        "lda", "dmr-plain", "structural", "gamma-process", "sam", "vmf", "logistic", "linear", "poisson", "gaussian",
-        "dp",
+        "lda", "dmr-plain", "structural", "topic-regressor", "topic-classifier", "gamma-process", "sam", "vmf",
+        "logistic", "linear", "poisson", "gaussian", "dp",
     }
 ]  # fmt: skip

@@ -135,7 +135,21 @@ SPECIAL = {
     **dict.fromkeys([(name, "of") for name in ("effects", "PrevalenceDisplay", "topics_over_time")], _MEANS),
     ("TopicsOverTimeDisplay", "of"): _MEANS,
 }  # fmt: skip
-NEVER = {"X", "y", "self", "ax", "figure", "name", "sample_weight", "exposure", "estimator", "params", "kwargs"}
+NEVER = {
+    "X",
+    "y",
+    "self",
+    "ax",
+    "figure",
+    "name",
+    "sample_weight",
+    "exposure",
+    "estimator",
+    "params",
+    "kwargs",
+    "covariates",
+    "classes",
+}
 
 
 def values_of(call, argument):

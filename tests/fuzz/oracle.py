@@ -217,6 +217,10 @@ def check_fitted(model, *, anew=True):
             require(model.coef_.shape == (d,), "coef_ has a wrong shape", f"{model.coef_.shape}")
             require(np.isscalar(model.intercept_), "intercept_ is no number")
             require(model.samples_["coef"].shape[2:] == (d,), "draws of coef have a wrong shape")
+        case "TopicRegressor" | "TopicClassifier":
+            require(model.coef_.shape == (K,), "coef_ has a wrong shape", f"{model.coef_.shape}")
+            require(model.samples_["coef"].shape[2:] == (K,), "draws of coef have a wrong shape")
+            _finite("samples_['coef']", model.samples_["coef"])
         case "BayesianGaussian":
             require(model.samples_["mean"].shape[2:] == (d,), "draws of the mean have a wrong shape")
             precision = model.samples_["precision"]

@@ -16,7 +16,7 @@ from tests.fuzz.calls import ANSWERS, FITS, MUST, PLOTS, PROPERTIES, plots_of, v
 ESTIMATORS = (
     "BayesianLDA", "DMRTopicModel", "StructuralTopicModel", "GammaProcessTopicModel", "SphericalAdmixtureModel",
     "DPCategoricalMixture", "BayesianLogisticRegression", "BayesianGaussian", "VonMisesFisherMixture",
-    "BayesianLinearRegression", "BayesianPoissonRegressor",
+    "BayesianLinearRegression", "BayesianPoissonRegressor", "TopicRegressor", "TopicClassifier",
 )  # fmt: skip
 COUNT_MODELS = ESTIMATORS[:4]
 
@@ -37,7 +37,7 @@ COMPILED = (
     ("BayesianLogisticRegression", "sgld"), ("BayesianLogisticRegression", "hmc"),
     ("BayesianLogisticRegression", "sghmc-em"), ("BayesianGaussian", "sgnht"),
     ("BayesianLinearRegression", "gibbs"), ("BayesianLinearRegression", "sghmc"), ("BayesianLinearRegression", "hmc"),
-    ("BayesianPoissonRegressor", "sghmc"),
+    ("BayesianPoissonRegressor", "sghmc"), ("TopicRegressor", "gibbs"), ("TopicClassifier", "gibbs"),
     ("DPCategoricalMixture", "scir"), ("DPCategoricalMixture", "sgrld"), ("DPCategoricalMixture", "gibbs"),
 )  # fmt: skip
 
@@ -403,11 +403,11 @@ def estimator_cases(draw, pairs=PAIRS, *, common=False, malformed=True):
     }
     if name in COUNT_MODELS and _rarely(draw, 6):
         case["blocks"] = draw(st.integers(1, 3))
-    if name in ("BayesianLinearRegression", "BayesianPoissonRegressor"):
+    if name in ("BayesianLinearRegression", "BayesianPoissonRegressor", "TopicRegressor"):
         case["y"] = draw(st.sampled_from(("two", "uint8", "floats", "continuous", "list", "three")))
         if _rarely(draw, 6):
             case["y"] = draw(st.sampled_from(LABELS))
-    if name == "BayesianLogisticRegression":
+    if name in ("BayesianLogisticRegression", "TopicClassifier"):
         case["y"] = draw(st.sampled_from(_available(("two", "two", "two", "three", "text", "pandas", "polars"))))
         if _rarely(draw, 6):
             case["y"] = draw(st.sampled_from(LABELS))

@@ -17,6 +17,8 @@ from sk_sgmcmc import (
     GammaProcessTopicModel,
     SphericalAdmixtureModel,
     StructuralTopicModel,
+    TopicClassifier,
+    TopicRegressor,
     VonMisesFisherMixture,
     datasets,
     inspection,
@@ -181,6 +183,21 @@ def data() -> None:
     datasets.fetch_wikipedia(data_home="data").counts
     assert_type(datasets.normalize_text("Sea"), str)
     datasets.make_count_vectorizer(min_df=2, stop_words=["the"]).fit_transform(["the sea"])
+
+
+def outcomes(X: Integers, y: Integers, table: Floats) -> None:
+    regressor = TopicRegressor(2, dispersion="shared", feedback=False).fit(X, y, table)
+    assert_type(regressor, TopicRegressor)
+    regressor.partial_fit(X, y, covariates=table).partial_fit(X)
+    assert_type(regressor.predict(X, table), Floats)
+    assert_type(regressor.predict_interval(X, 0.8, covariates=table, of="mean"), tuple[Floats, Floats, Floats])
+    regressor.contrast(0, "1_sea", interval=0.8)
+    regressor.coef_table(reference=1)
+    assert_type(regressor.score(X, y, covariates=table), float)
+    classifier = TopicClassifier(2, coef_prior_scale=3.0).fit(X, ["a", "b"])
+    assert_type(classifier.predict_proba(X), Floats)
+    classifier.partial_fit(X, y, classes=["a", "b"])
+    BayesianLDA(2).fit(X).regress(X, y, table, interval=0.8, reference=0)
 
 
 def pictures(lda: BayesianLDA, dmr: DMRTopicModel, mixture: DPCategoricalMixture, X: Integers, years: Integers) -> None:

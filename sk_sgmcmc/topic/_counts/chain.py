@@ -293,8 +293,8 @@ class CollapsedChain(TopicChain):
         last = self.record.last
         self.record.extend(data.n_words, None if last is None else grown(last, is_new, lengths, found))
         super().bind(data)
+        self.doc_prior.append(is_new)
         self.collapsed = self.word_prior.sweeps(documents, self.z, self.doc_prior)
-        self.doc_prior.append()
         priors = self.doc_prior.sweep_priors(documents)
         for _ in range(BLOCK_SWEEPS):
             for start, stop in runs_of(is_new):
@@ -355,6 +355,8 @@ class CollapsedChain(TopicChain):
             if self.round is None and self.next_doc == 0:
                 if shards.wants_checkpoint(self.z, self.step):
                     self._save()
+                if self.doc_prior.wants_new_sweeps:
+                    self.collapsed = self.word_prior.sweeps(self.data.documents, self.z, self.doc_prior)
                 self.collapsed.temperature = self._temperature()
                 self.round = self._next_round()
             if not self._proceed(shards):

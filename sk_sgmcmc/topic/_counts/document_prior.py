@@ -116,6 +116,7 @@ class DocumentPrior:
     reads_batches = False  # Whether `update_from_batch` needs stored assignments from before and after the draw.
     refines_start = False  # Whether `refine` improves first assignments.
     leaves_topics_empty = False  # Whether many topics may have no tokens.
+    wants_new_sweeps = False  # Whether the next pass requires sweeps of another kind, by `sweeps`.
     records_documents = False  # Whether chains record the topic counts of each document at kept draws.
 
     def __init__(self, alpha, stored=True, allows_tempering=False):
@@ -215,8 +216,8 @@ class DocumentPrior:
         dirichlet.dirichlet_rows(shapes, seed, out)
         return out
 
-    def append(self):
-        """Prepare for more documents."""
+    def append(self, is_new):
+        """Prepare for more documents; ``is_new`` says which are new, (n_docs,)."""
 
     def permute(self, order):
         """Reorder the topics."""

@@ -280,7 +280,7 @@ class DispersedMetadataPrior(DocumentPrior):
         other.value = np.hstack([means - scales, scales])
         self.coefficients, self._cached = other, (None, None)
 
-    def append(self):
+    def append(self, is_new):
         """Choose the coordinates of the coefficients again before their next move."""
         self.coefficients.coordinates, self._cached = None, (None, None)
 

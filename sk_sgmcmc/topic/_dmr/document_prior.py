@@ -121,7 +121,7 @@ class MetadataPrior(DocumentPrior):
         self.coefficients, self._cached = self.coefficients.alone(), (None, None)
         self.coefficients.value = draw["coef"].astype(np.float64)
 
-    def append(self):
+    def append(self, is_new):
         """Choose the coordinates of the coefficients again before their next move."""
         self.coefficients.whitener, self._cached = None, (None, None)
 

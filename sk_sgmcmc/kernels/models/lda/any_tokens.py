@@ -64,7 +64,7 @@ def _per_mass(mass, sums, pull, entry, j):
 
 def _sweep(
     begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row, sums, rng,
-    rate, auxiliary, scale, pull, entry,
+    rate, auxiliary, scale, pull, entry, backward,
 ):  # fmt: skip
     """Redraw the topic of every token of documents start:stop given all others, beginning at token ``begin``.
 
@@ -87,6 +87,8 @@ def _sweep(
         With them, every topic has a column, and ``alpha`` contains the shapes of a scaled Dirichlet distribution.
     scale, pull, entry : (n_rows, width) float32, (width,) and (width,), or None
         With them, every topic has a column, and ``row`` is the row of ``scale`` as well; see `group_words`.
+    backward : bool, or None
+        Whether tokens are redrawn from the last one of a document to the first one.
 
     Returns
     -------
@@ -141,7 +143,10 @@ def _sweep(
         for j in range(width):
             factor[j] = (n_doc[j] + prior[j]) * inverse[j]
         counter = mix64(np.uint64(rng.random() * 2.0**53))
-        for i in range(max(lo, np.uintp(begin)), hi):
+        for t in range(max(lo, np.uintp(begin)), hi):
+            i = t
+            if backward is not None:
+                i = lo + (hi - np.uintp(1) - t) if backward else t
             if n_free == 0 and aside > 0.0:
                 return np.int64(i)
             prefetch_row(table, np.int64(words[min(np.uintp(i) + _AHEAD, last)]))
@@ -228,7 +233,7 @@ def _sweep(
 def _signature(table, beta, rate=types.none, auxiliary=types.none):
     return I8(
         I8, I8, I8, I1_IN, I4_IN, F1_IN, Z, table, F1, I4_1, I4_1, F2_IN, I1_IN, beta, I4_IN, F1_IN, RNG, rate,
-        auxiliary, types.none, types.none, types.none,
+        auxiliary, types.none, types.none, types.none, types.none,
     )  # fmt: skip
 
 
@@ -251,13 +256,13 @@ def sweep(begin, start, stop, token_ptr, words, weights, z, table, *rest, rate=N
     if auxiliary is not None:
         kinds = (scaled_short, scaled_short_under) if table.dtype == np.uint16 else (scaled_long, scaled_long_under)
     return kinds[beta.ndim - 1](
-        begin, start, stop, token_ptr, words, weights, z, table, *rest, rate, auxiliary, None, None, None
+        begin, start, stop, token_ptr, words, weights, z, table, *rest, rate, auxiliary, None, None, None, None
     )
 
 
 # ---------------------------------------------------------------------------------------------- words that differ
 
-_sweep_helper = helper(_sweep)
+sweep_helper = helper(_sweep)
 
 
 def _sweep_groups(
@@ -281,9 +286,9 @@ def _sweep_groups(
         last = first + 1
         while last < stop and word_group[last] == g:
             last += 1
-        _sweep_helper(
+        sweep_helper(
             0, first, last, token_ptr, words, weights, z, tables[g], masses[g], column, topics, alpha, group, beta, row,
-            pulls[g], rng, rate, auxiliary, scales[g], pulls[g], entries[g],
+            pulls[g], rng, rate, auxiliary, scales[g], pulls[g], entries[g], None,
         )  # fmt: skip
         first = last
 
