@@ -154,6 +154,7 @@ def to_arviz(
         raise ImportError("to_arviz needs ArviZ, which is not installed. Try `pip install arviz`.") from error
     # All draws rather than the thinned ``samples_``, since the log likelihood of rows has an entry for each of them.
     posterior = dict(getattr(estimator, "_all_samples", estimator.samples_))
+    posterior = {name: values for name, values in posterior.items() if name == "components" or np.size(values)}
     of_topics = isinstance(estimator, BaseTopicModel)
     dims = _OF_TOPICS if of_topics else {} if isinstance(estimator, Bunch) else _OF_OTHERS
     coords = {}
@@ -171,8 +172,9 @@ def to_arviz(
         raise ValueError(f"words={words!r} chooses words of topics, which {type(estimator).__name__} does not have.")
     if not of_topics:
         coords |= _other_coords(estimator, posterior, feature_names)
-    elif "coef" in posterior:
-        coords["term"] = ["intercept", *map(str, estimator.metadata_names_)]
+    else:
+        coords |= estimator._coords_of_draws()
+        dims = dims | estimator._axes_of_draws
         if "keyword_rate" in posterior:
             coords["keyword_topic"] = coords["topic"][: posterior["keyword_rate"].shape[2]]
     groups = {"posterior": posterior}

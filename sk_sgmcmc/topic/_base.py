@@ -66,6 +66,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     _metric = "hellinger"
     _seeds_hint = ""  # A remedy, in the warning, for chains that disagree; it ends in ", ".
     _feature_names = _topic_names = None  # Names of words and topics that the user has set.
+    _axes_of_draws = {}  # Names of the axes of arrays in ``samples_``, where other topic models have others.
     _own_topic_names = ()  # Names of the first topics from a parameter of the model.
 
     def __sklearn_tags__(self):
@@ -108,6 +109,10 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         )
         remedy = f"About {more / n:.2g} times as many steps would help: set n_iter={more}, not {n}."
         return [TOPICS_CHANGE.fired(found.change, meaning, remedy, found.limit)]
+
+    def _coords_of_draws(self):
+        """Labels of the axes of arrays in ``samples_`` other than topics and words, by the name of the axis."""
+        return {}
 
     def _topics_in_use(self):
         """Which topics checks may warn about, a bool array (n_components,)."""

@@ -924,6 +924,11 @@ class DMRTopicModel(BayesianLDA):
 
     # -- draws -----------------------------------------------------------------------------------------------------
 
+    def _coords_of_draws(self):
+        if self._merged_into is not None:
+            return {}
+        return {"term": ["intercept", *map(str, self.metadata_names_)]}
+
     def _monitored(self, chains):
         coef = self.samples_["coef"]
         found = {**super()._monitored(chains), "mean_intercept": mean_intercepts(chains[0].data, coef)}

@@ -91,6 +91,7 @@ class TopicOutcomeModel(BayesianLDA):
     _default_sampler = "gibbs"
     _check_definitions = (*BayesianLDA._check_definitions, NOT_IDENTIFIED)
     _without_topics = ("covariate_coef",)
+    _axes_of_draws = {"coef": ["topic"], "doc_topic_scale": ["topic"], "covariate_coef": ["covariate"]}
     _outcome = GaussianOutcome  # The class of the likelihood.
     _covariates = Covariates()
     _response_mean, _response_scale = 0.0, 1.0
@@ -321,6 +322,9 @@ class TopicOutcomeModel(BayesianLDA):
         self.samples_["covariate_coef"] = self._response_scale * own
         if "noise_scale" in self.samples_:
             self.samples_["noise_scale"] = self._response_scale * self.samples_["noise_scale"]
+
+    def _coords_of_draws(self):
+        return {"covariate": self.covariate_names_} if self.covariate_names_ else {}
 
     def _monitored(self, chains):
         own = {"coef": self.samples_["coef"][[self.reference_chain_]]}
@@ -711,8 +715,7 @@ class TopicClassifier(ClassifierMixin, TopicOutcomeModel):
         return super().partial_fit(X, y, covariates, feature_names=feature_names)
 
     def _first_response(self, y):
-        y = column_or_1d(y, warn=True)
-        check_labels(y)
+        y = _labels_of(y)
         classes, codes = np.unique(y, return_inverse=True)
         if classes.size > 2:
             raise ValueError(
@@ -726,7 +729,7 @@ class TopicClassifier(ClassifierMixin, TopicOutcomeModel):
         return codes.astype(np.float64)
 
     def _response(self, y):
-        y = column_or_1d(y, warn=True)
+        y = _labels_of(y, may_lack=True)
         response = np.full(y.size, np.nan)
         for code, label in enumerate(self.classes_):
             response[y == label] = code
@@ -803,6 +806,18 @@ class TopicClassifier(ClassifierMixin, TopicOutcomeModel):
         refuse_dask(X)
         y, sample_weight = aligned(X, y=y, sample_weight=sample_weight)
         return float(accuracy_score(y, self.predict(X, covariates), sample_weight=sample_weight))
+
+
+def _labels_of(y, may_lack=False):
+    """Labels as an array, (n_docs,); raises for infinity, and for NaN unless labels ``may_lack``."""
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "f" and (np.isinf(y).any() or (np.isnan(y).any() and not may_lack)):
+        raise ValueError("Input y contains NaN or infinity; pass a label for each document.")
+    if not may_lack:
+        if not y.size:
+            raise ValueError("Found array with 0 sample(s) in y; at least one document is required.")
+        check_labels(y)
+    return y
 
 
 def _normal_mixture_quantile(means, noise, tail):

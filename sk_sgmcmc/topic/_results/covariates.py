@@ -78,6 +78,8 @@ def _table(covariates, n_docs):
 def checked_outcomes(y, n_docs=None, *, may_lack=False):
     """Outcomes as float64, (n_docs,); ``may_lack`` says whether NaN is allowed."""
     y = real_array("y", column_or_1d(y, warn=True))
+    if not y.size:
+        raise ValueError("Found array with 0 sample(s) in y; at least one document is required.")
     wrong = np.isinf(y) if may_lack else ~np.isfinite(y)
     if wrong.any():
         place = int(np.flatnonzero(wrong)[0])
