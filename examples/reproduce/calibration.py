@@ -64,9 +64,9 @@ SAMPLERS = {
     "VonMisesFisherMixture": ("gibbs", "gmc", "sggmc", "gsgnht"),
     "BayesianLinearRegression": ("gibbs", *(name for name in FLAT if name not in METRIC)),
     "BayesianPoissonRegressor": FLAT,
+    "StructuralTopicModel": ("gibbs",),  # with content and keywords; without, it is DMRTopicModel
     "TopicRegressor": ("gibbs",),
     "TopicClassifier": ("gibbs",),
-    "StructuralTopicModel": ("gibbs",),  # with content and keywords; without, it is DMRTopicModel
 }
 PAIRS = [(model, sampler) for model, samplers in SAMPLERS.items() for sampler in samplers]
 FAR = 3.0  # standard errors
@@ -155,20 +155,14 @@ def outcomes(rng, is_binary):
     phi, alpha = rng.dirichlet(np.full(4, 0.5), 2), np.full(2, 0.5)
     theta = rng.dirichlet(alpha, 30)
     X = np.array([rng.multinomial(6, p / p.sum()) for p in theta @ phi]).astype(float)
-    # Coefficients are in units of the outcomes, which are unknown before they are drawn, so it is drawn until these are
-    # about standard.
-    while True:
-        coef = rng.normal(scale=2.0, size=2)
-        if is_binary:
-            y = (rng.random(30) < 1.0 / (1.0 + np.exp(-theta @ coef))).astype(int)
-            if 0 < y.sum() < 30:
-                break
-        else:
-            y = theta @ coef + rng.normal(scale=0.3, size=30)
-            break
-    make = TopicClassifier if is_binary else TopicRegressor
-    scale = 2.0 if is_binary else 10.0
-    model = make(2, doc_topic_prior=0.5, topic_word_prior=0.5, coef_prior_scale=scale)
+    coef = rng.normal(scale=2.0, size=2)
+    if is_binary:
+        y = (rng.random(30) < 1.0 / (1.0 + np.exp(-theta @ coef))).astype(int)
+        y[:2] = [0, 1]  # Both classes must occur, which is no draw.
+        model = TopicClassifier(2, doc_topic_prior=0.5, topic_word_prior=0.5, coef_prior_scale=2.0)
+    else:  # The prior is in units of y, and so wide that it hardly matters.
+        y = theta @ coef + rng.normal(scale=0.3, size=30)
+        model = TopicRegressor(2, doc_topic_prior=0.5, topic_word_prior=0.5)
 
     def quantities(s):
         coef_of_word = np.einsum("...k,...kw->...w", s["coef"], s["components"])[..., :2]
@@ -339,7 +333,8 @@ def von_mises_fisher_mixture(rng):
 
 
 MODELS = dict(zip(SAMPLERS, (lda, dmr, gamma_process, spherical_admixture, dirichlet_process, logistic, gaussian,
-                             von_mises_fisher_mixture, linear, poisson, structural), strict=True))  # fmt: skip
+                             von_mises_fisher_mixture, linear, poisson, structural, topic_regressor, topic_classifier),
+                  strict=True))  # fmt: skip
 
 
 def one(name, sampler, replicate):
