@@ -96,6 +96,29 @@ KERNELS = [
         ("_sweep", "                factor[t] = kept", "                pass"),
     ),
     *of(
+        "kernels/models/outcome.py",
+        "tests/topic/test_outcome_laws.py -k (exact_law and not twin)",
+        ("_sweep", "rng.random() < 0.5,", "False,"),
+        ("_sweep", "z[i] = before[i - lo]", "pass"),
+        ("sweep_given_topics", "rng.random() < 0.5, rng", "False, rng"),
+        ("_draw_activities", "math.log(rate[k] + u)", "math.log(rate[k])"),
+        ("predictor", "return weighted / total", "return weighted"),
+    ),
+    *of(
+        "kernels/models/outcome.py",
+        "tests/topic/test_outcome_laws.py -k joint_law",
+        ("_gain_of_documents", "gain -= lengths[d] *", "gain -= 0.0 *"),
+        ("move_with_activities", "math.log(slope) +", ""),
+        ("draw_gamma_parameters", "gain += 0.5 * math.log(back / curvature)", "gain += 0.0"),
+        ("draw_dirichlet_parameters", "total = new", "pass"),
+    ),
+    *of(
+        "kernels/math/polya_gamma.py",
+        "tests/kernels/test_polya_gamma.py",
+        ("polya_gamma_draw", "if target > total:", "if target > 2.0 * total:"),
+        ("_short_inverse_gaussian", "if rng.random() > mean / (mean + x):", "if False:"),
+    ),
+    *of(
         "kernels/math/dirichlet.py",
         "tests/kernels/test_dirichlet.py",
         (
@@ -697,6 +720,32 @@ TOPIC = [
         "tests/topic/test_keyword_laws.py -k joint_law",
         ("KeywordWordPrior.observe", "rest + self.strength[1]", "rest + own"),
         ("KeywordSweeps.set_weights", "base.sum(axis=0)", "1.0 + base.sum(axis=0)"),
+    ),
+    *of(
+        "topic/_outcome/outcomes.py",
+        "tests/topic/test_outcome.py -k (planted or units or classes_follow)",
+        ("GaussianOutcome._draw", "self.variance = (rest @ rest", "self.variance = (0.1 * rest @ rest"),
+        ("BinaryOutcome._draw", "R.T @ (y - 0.5)", "R.T @ y"),
+        ("GaussianOutcome.permute", "self.coef[order]", "self.coef"),
+    ),
+    *of(
+        "topic/_outcome/document_prior.py",
+        "tests/topic/test_outcome.py",
+        ("OutcomePrior.append", "grown[~is_new] = self.log_activity", "grown[is_new] = 0.0"),
+        ("OutcomePrior.release", "self.log_activity = None", "pass"),
+    ),
+    *of(
+        "topic/_outcome/model.py",
+        "tests/topic/test_outcome.py",
+        ("TopicOutcomeModel._set_units", "- shift[..., None]", ""),
+        ("TopicClassifier._probabilities", "np.column_stack([1.0 - p, p])", "np.column_stack([p, 1.0 - p])"),
+        ("TopicRegressor.predict_interval", 'self.samples_["noise_scale"]', '0.1 * self.samples_["noise_scale"]'),
+    ),
+    *of(
+        "topic/_outcome/tables.py",
+        "tests/topic/test_outcome.py",
+        ("unidentified", "NOT_IDENTIFIED.limit *", "100.0 *"),
+        ("_contrasts", "coef @ _shares(model)", "coef.mean(axis=1)"),
     ),
     *of(
         "topic/_structural/record.py",
