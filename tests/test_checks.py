@@ -70,6 +70,19 @@ def of_few_outcomes():
         return TopicRegressor(8, n_iter=200, random_state=0).fit(corpus()[:8], np.arange(8.0))._check_results
 
 
+def of_shared_dispersion():
+    """Short documents, in which one topic varies much more than the other two."""
+    rng = np.random.default_rng(0)
+    activity = rng.gamma([3.0, 3.0, 0.1], [0.1, 0.1, 3.0], size=(1500, 3)) + 1e-9
+    theta = activity / activity.sum(axis=1, keepdims=True)
+    topics = rng.dirichlet(np.full(40, 0.2), 3)
+    X = np.stack([rng.multinomial(8, p / p.sum()) for p in theta @ topics])
+    y = theta @ [0.0, 2.0, 1.0] + 0.1 * rng.standard_normal(1500)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return TopicRegressor(3, dispersion="shared", n_iter=400, random_state=0).fit(X, y)._check_results
+
+
 def of_changing_topics():
     params = {"sampler": "sgrld", "assignments": "fresh", "init": "random", "batch_size": 100, "n_iter": 60}
     return fit(BayesianLDA(10, burn_in=0, **params), make_lda(400, 300, 10, random_state=0).counts)
@@ -99,6 +112,7 @@ FIRES = {
     "chains_disagree": of_chains_apart,
     "no_draws_kept": lambda: fit(BayesianLDA(3, n_iter=20, callbacks=lambda _, step: step >= 5), corpus()),
     "coefficient_not_identified": of_few_outcomes,
+    "dispersion_matters": of_shared_dispersion,
     "spread_too_narrow": lambda: check_moves("topics", "the assignments", 0.1, 1.0, 6.0),
     "spread_too_wide": lambda: check_moves("topics", "the assignments", 1.0, 7.0, 6.0),
     "spread_collapsed": lambda: of_normal_rows(sampler=SGHMC(step_size=1e-4), n_iter=200),

@@ -154,6 +154,13 @@ NOT_IDENTIFIED = CheckDefinition(
     "fewer topics, or more documents",
     limit=0.5,
 )
+DISPERSION_MATTERS = CheckDefinition(
+    "dispersion_matters",
+    "largest change of a difference between the coefficients of two topics, if each topic has a dispersion of its own, "
+    "in posterior standard deviations",
+    '``dispersion="topic"``',
+    limit=1.0,
+)
 NO_DRAWS = CheckDefinition(
     "no_draws_kept",
     "number of draws kept when a callback ends the fit",

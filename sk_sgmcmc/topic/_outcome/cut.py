@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...kernels.models import outcome as kernels
-from .document_prior import OutcomeStep, update_given_activities
+from .document_prior import OutcomeStep, update_all, update_given_activities
 
 _FIRST_SWEEPS, _SWEEPS = 40, 4  # Sweeps before the first draw, and before each of the others.
+_OF_PRIOR = 100, 150  # Sweeps of `mean_coefficients` to discard, and to average over.
 
 
 class GivenActivities(NamedTuple):
@@ -58,6 +59,25 @@ def cut_draws(documents, outcomes, outcome, draws, seed):
             update_given_activities(activity, outcome, outcomes, rng)
         found.append(outcome.draw())
     return {name: np.stack([each[name] for each in found]) for name in found[0]}
+
+
+def mean_coefficients(documents, outcomes, outcome, phi, prior, seed):
+    """Mean coefficients of topics ``phi``, (n_words, n_topics), while the documents' ``prior`` is learnt; (n_topics,).
+
+    Other arguments are as for `cut_draws`.
+    """
+    rng, outcome = np.random.default_rng(seed), copy(outcome)
+    shape, rate = prior.gamma_parameters()
+    z = _first_topics(documents.words, phi, (shape / rate)[0], rng)
+    activity, total = np.full((documents.n_docs, phi.shape[1]), np.nan, dtype=np.float32), 0.0
+    tokens = documents.token_ptr, documents.weights, z
+    for sweep in range(sum(_OF_PRIOR)):
+        step = OutcomeStep.of(prior, outcome, outcomes, activity)
+        kernels.sweep_given_topics(documents.token_ptr, documents.words, *tokens[1:], phi, *step[:2], rng, *step[2:])
+        update_all(activity, outcome, outcomes, prior, tokens, rng, sweep < _OF_PRIOR[0])
+        if sweep >= _OF_PRIOR[0]:
+            total = total + outcome.coef
+    return total / _OF_PRIOR[1]
 
 
 def _first_topics(words, phi, mean, rng):

@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ...base import all_or_nothing, fits_anew
-from ...chains.checks import NOT_IDENTIFIED
+from ...chains.checks import DISPERSION_MATTERS, NOT_IDENTIFIED
 from ...metrics import doc_topic_proportions
 from ...utils._bit_stable import bit_stable_product
 from ...utils._containers import refuse_dask
@@ -24,16 +24,17 @@ from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import SCALE_CONSTRAINT, ClassifierMixin, RegressorMixin, StrOptions
 from ...utils._tables import aligned
 from ...utils._typing import AnyArray, FloatArray, MatrixLike, Table
+from .._counts.document_prior import first_doc_prior
 from .._counts.model import _checked_rows
 from .._counts.record import scored_draws
 from .._counts.scaled_dirichlet import ScaledDirichlet
 from .._lda import BayesianLDA
 from .._results.covariates import Covariates, checked_outcomes
 from .activity_priors import DirichletActivities, FixedActivities, ScaledActivities
-from .cut import cut_draws
+from .cut import cut_draws, mean_coefficients
 from .document_prior import OutcomePrior
 from .outcomes import BinaryOutcome, GaussianOutcome, Outcomes
-from .tables import check_identified, coefficient_table, contrast_table
+from .tables import check_dispersion, check_identified, coefficient_table, contrast_table
 
 _N_DRAWS = 50  # Draws that intervals and probabilities of predictions average over.
 
@@ -42,7 +43,12 @@ _N_DRAWS = 50  # Draws that intervals and probabilities of predictions average o
 class TopicOutcomeModel(BayesianLDA):
     """Base of topic models of documents with an outcome.
 
-    A subclass implements ``_standardised(y)`` and sets ``_outcome``.
+    A subclass sets ``_outcome`` and implements
+
+    ``_first_response(y)``
+        The outcomes of `fit` in standard units; sets what this needs, such as their mean.
+    ``_response(y)``
+        Further outcomes in the same units, with NaN where they are not known.
 
     Parameters
     ----------
@@ -89,7 +95,7 @@ class TopicOutcomeModel(BayesianLDA):
     _takes_blocks = False
     _offers = (("any", "conditionals"),)
     _default_sampler = "gibbs"
-    _check_definitions = (*BayesianLDA._check_definitions, NOT_IDENTIFIED)
+    _check_definitions = (*BayesianLDA._check_definitions, NOT_IDENTIFIED, DISPERSION_MATTERS)
     _without_topics = ("covariate_coef",)
     _axes_of_draws = {"coef": ["topic"], "doc_topic_scale": ["topic"], "covariate_coef": ["covariate"]}
     _outcome = GaussianOutcome  # The class of the likelihood.
@@ -333,7 +339,23 @@ class TopicOutcomeModel(BayesianLDA):
         return super()._monitored(chains) | own
 
     def _checks(self, chains):
-        return [*super()._checks(chains), check_identified(self)]
+        found = [*super()._checks(chains), check_identified(self)]
+        if isinstance(self.doc_topic_prior, str) and self.dispersion == "shared":
+            found.append(check_dispersion(self, *self._coefficients_by_dispersion(chains)))
+        return found
+
+    def _coefficients_by_dispersion(self, chains):
+        """Mean coefficients given the topics, in the units of y, under a shared dispersion and one for each topic."""
+        chain = chains[self.reference_chain_]
+        documents, phi = chain.data.documents, np.ascontiguousarray(self.components_.T, dtype=np.float64)
+        start = first_doc_prior(self.n_components) * np.ones(self.n_components)
+        return [
+            self._response_scale
+            * mean_coefficients(
+                documents, Outcomes.of(documents), self._new_outcome(), phi, make(start), [chain.assignment_seed, 2]
+            )
+            for make in (DirichletActivities, ScaledActivities)
+        ]
 
     # -- priors of documents ---------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...chains.checks import NOT_IDENTIFIED
+from ...chains.checks import DISPERSION_MATTERS, NOT_IDENTIFIED
 from ...utils._numbers import interval_ends
 from ...utils._tables import as_table
 
@@ -42,6 +42,29 @@ def check_identified(model):
         "topics fill so little of the documents, or are so alike, that the coefficients follow their prior."
     )
     return NOT_IDENTIFIED.fired(spread, meaning, "Try fewer topics (n_components), or more documents.")
+
+
+def check_dispersion(model, shared, by_topic):
+    """A `Check` of whether differences between topics depend on the documents' prior.
+
+    ``shared`` and ``by_topic`` are coefficients under the two priors, (n_topics,).
+    """
+    use = np.setdiff1d(np.arange(shared.size), unidentified(model))
+    coef = _draws(model, "coef")[:, use]
+    spread = (coef[:, :, None] - coef[:, None]).std(axis=0)
+    change = by_topic[use] - shared[use]
+    ratio = np.abs(change[:, None] - change) / np.where(spread > 0, spread, np.inf)
+    worst = float(ratio.max(initial=0.0))
+    if worst <= DISPERSION_MATTERS.limit:
+        return DISPERSION_MATTERS.passed(worst)
+    i, j = np.unravel_index(np.argmax(ratio), ratio.shape)
+    a, b = use[min(i, j)], use[max(i, j)]
+    meaning = (
+        f"The differences between topics depend on the documents' prior: that between topic {a} "
+        f"({model.topic_names_[a]}) and topic {b} ({model.topic_names_[b]}) changes by {worst:.1f} of its posterior "
+        "standard deviations (1 at most) if each topic has a dispersion of its own."
+    )
+    return DISPERSION_MATTERS.fired(worst, meaning, 'Set dispersion="topic", the default.')
 
 
 def _row(draws, tails):
