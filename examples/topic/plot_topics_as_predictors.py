@@ -34,7 +34,8 @@ print(f"accuracy: {model.score(counts[held_out], party[held_out], covariates=yea
 
 # %%
 # Each coefficient is the change of the log odds of the second class, here Republican, if a paragraph is about this
-# topic alone instead of being an average one. There is no intercept, since shares sum to 1.
+# topic alone instead of being an average one. There is no intercept, since shares sum to 1. The model does not know
+# that paragraphs of one address belong together, so these intervals say too little about other presidents.
 
 table = model.coef_table()
 names, mean, low, high = (np.asarray(table[name])[:10] for name in ("name", "mean", "low", "high"))

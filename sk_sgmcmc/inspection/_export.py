@@ -154,7 +154,6 @@ def to_arviz(
         raise ImportError("to_arviz needs ArviZ, which is not installed. Try `pip install arviz`.") from error
     # All draws rather than the thinned ``samples_``, since the log likelihood of rows has an entry for each of them.
     posterior = dict(getattr(estimator, "_all_samples", estimator.samples_))
-    posterior = {name: values for name, values in posterior.items() if name == "components" or np.size(values)}
     of_topics = isinstance(estimator, BaseTopicModel)
     dims = _OF_TOPICS if of_topics else {} if isinstance(estimator, Bunch) else _OF_OTHERS
     coords = {}

@@ -74,7 +74,7 @@ class TopicOutcomeModel(BayesianLDA):
         Scales of the activities, relative to their geometric mean; 1 with ``dispersion="shared"``.
     samples_ : dict of ndarray
         ``"components"`` as for `BayesianLDA`; ``"coef"``, ``"doc_topic_prior"`` and ``"doc_topic_scale"``: (n_chains,
-        n_kept, n_components); ``"covariate_coef"``: (n_chains, n_kept, n_covariates).
+        n_kept, n_components); with covariates also ``"covariate_coef"``: (n_chains, n_kept, n_covariates).
 
     Other Parameters
     ----------------
@@ -300,6 +300,8 @@ class TopicOutcomeModel(BayesianLDA):
         self._set_units()
         for name in ("coef", "covariate_coef", "doc_topic_prior", "doc_topic_scale"):
             setattr(self, f"{name}_", self.samples_[name][self.reference_chain_].mean(axis=0))
+        if not self._covariates.names:
+            del self.samples_["covariate_coef"]
         self._mean_prior = self._prior_at(self.reference_chain_)
         self._set_word_prior(chains)
 
@@ -457,11 +459,8 @@ class TopicOutcomeModel(BayesianLDA):
         """Predictors of documents in a draw, in the units of y."""
         found = bit_stable_product(theta, self.samples_["coef"][c, s][:, None])[:, 0]
         if self._covariates.names:
-            found = found + bit_stable_product(encoded, self._given_coef(c, s)[:, None])[:, 0]
+            found = found + bit_stable_product(encoded, self.samples_["covariate_coef"][c, s][:, None])[:, 0]
         return found
-
-    def _given_coef(self, c, s):
-        return self.samples_["covariate_coef"][c, s]
 
     def _documents_to_predict(self, X, covariates):
         """Checked documents, and their covariates as given."""
@@ -519,7 +518,8 @@ class TopicRegressor(RegressorMixin, TopicOutcomeModel):
         Posterior mean of :math:`\sigma`.
     samples_ : dict of ndarray
         As for `BayesianLDA`; also ``"coef"``, ``"doc_topic_prior"`` and ``"doc_topic_scale"``: (n_chains, n_kept,
-        n_components); ``"covariate_coef"``: (n_chains, n_kept, n_covariates); ``"noise_scale"``: (n_chains, n_kept).
+        n_components); with covariates ``"covariate_coef"``: (n_chains, n_kept, n_covariates); ``"noise_scale"``:
+        (n_chains, n_kept).
 
     Notes
     -----
@@ -678,7 +678,7 @@ class TopicClassifier(ClassifierMixin, TopicOutcomeModel):
         Labels.
     samples_ : dict of ndarray
         As for `BayesianLDA`; also ``"coef"``, ``"doc_topic_prior"`` and ``"doc_topic_scale"``: (n_chains, n_kept,
-        n_components); ``"covariate_coef"``: (n_chains, n_kept, n_covariates).
+        n_components); with covariates ``"covariate_coef"``: (n_chains, n_kept, n_covariates).
 
     Examples
     --------

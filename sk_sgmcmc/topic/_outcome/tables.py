@@ -82,8 +82,8 @@ def coefficient_table(model, reference, tails):
     for k in range(topics.shape[1]):
         values = (np.nan,) * 4 if k in lacking else _row(topics[:, k], tails)
         rows.append(("topic", k, names[k], *values))
-    own = _draws(model, "covariate_coef")
-    rows += [("covariate", -1, name, *_row(own[:, j], tails)) for j, name in enumerate(model.covariate_names_)]
+    for j, name in enumerate(model.covariate_names_):
+        rows.append(("covariate", -1, name, *_row(_draws(model, "covariate_coef")[:, j], tails)))
     heads = ("term", "topic", "name", "mean", "low", "high", "positive")
     return as_table({head: np.array(column) for head, column in zip(heads, zip(*rows, strict=True), strict=True)})
 
