@@ -14,13 +14,13 @@ ANSWERS = {
         "transform", "predict", "predict_proba", "predict_log_proba", "decision_function", "score", "score_samples",
         "perplexity", "log_perplexity", "predict_interval", "predict_uncertainty", "co_clustering",
         "consensus_partition", "exact_posterior", "exact_samples", "transform_draws", "topic_info",
-        "representative_docs", "topic_correlation", "topics_over_time",
+        "representative_docs", "topic_correlation", "topics_over_time", "regress",
     ), True),
     **dict.fromkeys((
         "top_words", "coef_table", "topic_weights", "n_topics_posterior", "n_clusters_posterior", "top_categories",
         "profile_table", "get_feature_names_out", "find_topics", "merge_topics", "predict_prevalence",
         "doc_topic_priors", "prevalence_difference", "effects", "word_contrast",
-        "content_draws", "keyword_table",
+        "content_draws", "keyword_table", "contrast",
     ), False),
 }  # fmt: skip
 PROPERTIES = ("checks_", "diagnostics_", "topic_names_", "topic_stability_")
@@ -83,6 +83,7 @@ MUST = {
     "effects": ("covariate",), "topics_over_time": ("times",), "TopicsOverTimeDisplay": ("times",),
     "TopicDocumentsDisplay": ("texts",), "PrevalenceDisplay": ("metadata", "by"),
     "content_draws": ("group",), "word_contrast": ("a", "b"), "WordContrastDisplay": ("a", "b"),
+    "contrast": ("a", "b"),
 }  # fmt: skip
 # Arguments of any method that has them.
 ARGUMENTS = {
@@ -134,22 +135,12 @@ SPECIAL = {
     ("PrevalenceDisplay", "groups"): _CLUSTERS, ("effects", "groups"): _CLUSTERS,
     **dict.fromkeys([(name, "of") for name in ("effects", "PrevalenceDisplay", "topics_over_time")], _MEANS),
     ("TopicsOverTimeDisplay", "of"): _MEANS,
+    **dict.fromkeys([("contrast", "a"), ("contrast", "b"), ("regress", "reference")], (0, 1, 2, "0_w1_w2", True, None)),
 }  # fmt: skip
 NEVER = {
-    "X",
-    "y",
-    "self",
-    "ax",
-    "figure",
-    "name",
-    "sample_weight",
-    "exposure",
-    "estimator",
-    "params",
-    "kwargs",
-    "covariates",
-    "classes",
-}
+    "X", "y", "self", "ax", "figure", "name", "sample_weight", "exposure", "estimator", "params", "kwargs",
+    "covariates", "classes",
+}  # fmt: skip
 
 
 def values_of(call, argument):

@@ -358,6 +358,8 @@ class _Run:
             positional = (inputs.blocks(X, case["blocks"], data["form"]) if "blocks" in case else X,)
             if "y" in case and op in (*FITS, "score"):
                 positional = (*positional, inputs.labels(case["y"], data["n"]))
+            if op == "regress":
+                positional = (*positional, inputs.labels(case.get("y", "floats"), data["n"]))
             if "sample_weight" in case and op in ("fit", "partial_fit"):
                 named["sample_weight"] = inputs.weights(case["sample_weight"], data["n"])
             if "exposure" in case and op in (*FITS, "score", "predict", "predict_interval"):

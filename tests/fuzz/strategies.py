@@ -121,6 +121,8 @@ SENSIBLE = {
     "coef_sampler": (None, "sgld", "sghmc", "sgnht", "sg-nphmc", "hmc", _sampler("SGHMC", step_size=0.01)),
     "metadata_prior_scale": PRIORS,
     "dispersion": ("shared", "topic"),
+    "feedback": (True, False, _np("bool_", False)),
+    "coef_prior_scale": PRIORS,
     "dispersion_prior_scale": PRIORS,
     "intercept_prior_scale": PRIORS,
     "metadata_columns": (None, 1, 2, [0], [0, -1], "w1", ["w0", "w2"], ["absent"], 10**6, _np("int8", 1), [True]),
