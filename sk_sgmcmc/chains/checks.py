@@ -149,8 +149,8 @@ CHAINS_DISAGREE = CheckDefinition(
 )
 NOT_IDENTIFIED = CheckDefinition(
     "coefficient_not_identified",
-    "largest posterior standard deviation of a topic's coefficient, minus the mean over topics, as a share of that of "
-    "the prior",
+    "largest posterior standard deviation of the difference between a topic's coefficient and the mean of all, divided "
+    "by the standard deviation of the prior",
     "fewer topics, or more documents",
     limit=0.5,
 )

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse, special
+from scipy import sparse
 
 from ..base import all_or_nothing, fits_anew
 from ..chains.chain import DrawPlan, stacked_draws
@@ -18,6 +18,7 @@ from ..exceptions import ChainDivergedError
 from ..kernels.models.linear import regression
 from ..utils._containers import refuse_dask
 from ..utils._fingerprint import fingerprint
+from ..utils._numbers import normal_mixture_quantile
 from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import Interval, RegressorMixin
 from ..utils._tables import aligned
@@ -398,17 +399,8 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         return means + self._all_samples["noise_scale"].reshape(-1) * rng.standard_normal(means.shape)
 
     def _quantile(self, means, tail):
-        """Quantile of the mixture over draws of normal distributions, by bisection."""
-        noise = self._all_samples["noise_scale"].reshape(-1)
-        ends = means + noise * special.ndtri(tail)
-        low, high = ends.min(axis=1), ends.max(axis=1)
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            if np.all(high - low <= 1e-6 * noise.mean()):
-                break
-            below = special.ndtr((middle[:, None] - means) / noise).mean(axis=1) < tail
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return 0.5 * (low + high)
+        """Quantile of the mixture over draws of normal distributions."""
+        return normal_mixture_quantile(means, self._all_samples["noise_scale"].reshape(-1), tail)
 
     def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Coefficient of determination R² of the predictions.

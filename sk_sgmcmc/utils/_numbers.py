@@ -5,6 +5,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy import special
 
 from ._warnings import warn_user
 
@@ -146,3 +147,29 @@ def indices(name, given, n):
     if given.ndim != 1 or not given.size or given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= n:
         raise ValueError(f"{name}={given.tolist()} must be indices of {name}, from 0 to {n - 1}.")
     return given
+
+
+def normal_mixture_quantile(means, scales, tail):
+    """Quantiles of mixtures of normal distributions, by bisection.
+
+    Parameters
+    ----------
+    means : ndarray of shape (n_mixtures, n_parts)
+    scales : ndarray of shape (n_parts,)
+        Standard deviations.
+    tail : float
+        Probability below the quantile.
+
+    Returns
+    -------
+    quantiles : ndarray of shape (n_mixtures,)
+    """
+    ends = means + scales * special.ndtri(tail)
+    low, high = ends.min(axis=1), ends.max(axis=1)
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if np.all(high - low <= 1e-6 * scales.mean()):
+            break
+        below = special.ndtr((middle[:, None] - means) / scales).mean(axis=1) < tail
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return 0.5 * (low + high)

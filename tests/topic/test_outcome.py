@@ -223,6 +223,20 @@ def test_outcomes_are_those_of_their_documents_after_an_update():
     np.testing.assert_array_equal(shard.counts().toarray(), DATA.counts.toarray()[place])
 
 
+@pytest.mark.parametrize("dispersion", ["topic", "shared"])
+def test_the_prior_of_a_draw_is_the_one_that_was_drawn(dispersion):
+    model = TopicRegressor(3, n_iter=40, random_state=0, dispersion=dispersion).fit(DATA.counts, Y)
+    prior = model._chains[0].doc_prior
+    present, _ = prior.prior.sweep_priors(model._kept.shard._replace(described=None))
+    (found, _), _ = prior.in_draw(prior.draw(), model._kept.shard)
+    if dispersion == "shared":
+        np.testing.assert_allclose(found, present)
+        return
+    np.testing.assert_allclose(found.shape, present.shape)
+    # A factor that is common to all rates cancels in the proportions.
+    np.testing.assert_allclose(found.rate / found.rate[:, :1], present.rate / present.rate[:, :1])
+
+
 def test_resume_needs_the_same_outcomes():
     model = TopicRegressor(3, n_iter=40, random_state=0, callbacks=lambda estimator, step: step >= 10)
     with warnings.catch_warnings():

@@ -290,8 +290,8 @@ def sums_of_activities(log_activity, theta, log_sums, sums, log_totals):
 def draw_dirichlet_parameters(log_shape, log_sums, n_docs, mean, precision, rng):
     """Metropolis steps of the parameters a of a Dirichlet distribution given draws of it.
 
-    The density is that of sum_d log theta_d, and log a_k are independent normals. Steps in log a_k are 2.4 standard
-    deviations by the curvature.
+    Only the sums of log theta_dk over documents matter. Under the prior, log a_k are independent normal variables. A
+    step of log a_k has 2.4 times the standard deviation that the curvature of its log density implies.
 
     Parameters
     ----------

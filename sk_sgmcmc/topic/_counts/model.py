@@ -182,7 +182,7 @@ class CountTopicModel(TopicsOfWords):
     _forgot = False  # Whether documents were dropped, without which chains cannot continue.
     _pending = 0.0  # Number of tokens that came since the last sweeps over all documents.
     _seeds = None  # The `SeedWords` of the fit.
-    _without_topics = ()  # Names of the draws whose third axis is not that of the topics.
+    _without_topics = ()  # Names of the arrays in ``samples_`` that have no axis of topics.
     _check_definitions = (
         *TopicsOfWords._check_definitions,
         DUPLICATE_TOPICS,
@@ -779,8 +779,8 @@ class CountTopicModel(TopicsOfWords):
         interval : float, default=0.9
             Mass of the central confidence interval.
         reference : int, default=None
-            A topic whose coefficient is subtracted from that of each topic. None: the mean over topics, weighted by
-            their shares of the documents.
+            A topic with which all topics are compared. If None, they are compared with the mean of all coefficients,
+            weighted by the topics' shares of the documents.
         **params
             Further arguments of `transform`, such as ``metadata``.
 

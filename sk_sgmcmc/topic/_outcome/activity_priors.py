@@ -166,4 +166,5 @@ class ScaledActivities(DispersedMetadataPrior):
         return {"doc_topic_prior": shape[0].copy(), "doc_topic_scale": np.exp(log_rate.mean() - log_rate)}
 
     def set_to(self, draw):
-        raise NotImplementedError("Chains with outcomes take in no documents without their outcomes.")
+        log_shape, log_scale = (np.log(draw[f"doc_topic_{name}"])[:, None] for name in ("prior", "scale"))
+        super().set_to({"coef": log_shape + log_scale, "dispersion_coef": log_scale})

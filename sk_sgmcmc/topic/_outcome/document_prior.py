@@ -87,8 +87,8 @@ class OutcomeSweeps(GeneralSweeps):
 class OutcomePrior(DocumentPrior):
     """The prior of documents whose topics follow their words and, from some sweep of burn-in on, their outcomes.
 
-    In the first three quarters of burn-in, sweeps are those of the prior without outcomes, which find the topics
-    sooner. From then on, the state contains the activities of documents, and the parameters of the outcome are drawn
+    For the first three quarters of burn-in, the chain ignores the outcomes, because it finds topics sooner without
+    them. From then on, the state contains the activities of documents, and the parameters of the outcome are drawn
     after each pass.
 
     Parameters
@@ -169,6 +169,9 @@ class OutcomePrior(DocumentPrior):
             grown = np.full((is_new.size, self.alpha.size), np.nan, dtype=np.float32)
             grown[~is_new] = self.log_activity
             self.log_activity = grown
+
+    def in_draw(self, draw, shard):
+        return self.prior.in_draw(draw, shard._replace(described=None))
 
     def draw(self):
         return {**self.prior.draw(), **self.outcome.draw()}

@@ -19,7 +19,7 @@ from ...utils._bit_stable import bit_stable_product
 from ...utils._containers import refuse_dask
 from ...utils._dask import lazy_for_dask
 from ...utils._labels import check_labels
-from ...utils._numbers import interval_tails
+from ...utils._numbers import interval_ends, interval_tails, normal_mixture_quantile
 from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import SCALE_CONSTRAINT, ClassifierMixin, RegressorMixin, StrOptions
 from ...utils._tables import aligned
@@ -56,8 +56,8 @@ class TopicOutcomeModel(BayesianLDA):
         Prior of the documents' proportions if ``doc_topic_prior="auto"``. "topic": each topic has a dispersion of its
         own, as in `DMRTopicModel`. "shared": a Dirichlet distribution.
     feedback : bool, default=True
-        Whether outcomes influence the topics. If False, topics are those of the words alone, and the coefficients are
-        drawn given them.
+        Whether outcomes influence the topics. With False, topics depend on the words alone, and coefficients are drawn
+        given these topics.
 
     Attributes
     ----------
@@ -399,8 +399,9 @@ class TopicOutcomeModel(BayesianLDA):
         interval : float, default=0.9
             Mass of the central credible interval.
         reference : int or str, default=None
-            A topic, by number or name, whose coefficient is subtracted from that of each topic. None: the mean over
-            topics, weighted by their shares of the documents, which is the expected outcome of an average document.
+            A topic, by number or name, with which all topics are compared. If None, they are compared with the mean of
+            all coefficients, weighted by the topics' shares of the documents: the expected outcome of an average
+            document.
 
         Returns
         -------
@@ -529,14 +530,14 @@ class TopicRegressor(RegressorMixin, TopicOutcomeModel):
     :math:`\log s_k` about 0 with standard deviation 1. With "shared", all scales are 1. The noise has the prior
     :math:`p(\sigma^2) \propto 1 / \sigma^2`, and one more residual of a thousandth of the standard deviation of y.
 
-    In the first three quarters of burn-in, sweeps are those of models without outcomes. From then on, a sweep makes
-    these steps, which leave the joint posterior unchanged. (1) For each document, given
-    :math:`u_d \sim \mathrm{Gamma}(n_d, \text{rate } \sum_k G_{dk})`, topics of its tokens are proposed by a collapsed
-    Gibbs sweep over them, in one order or the other with probability 1/2, since one order alone is not reversible. Then
-    activities are proposed given these topics. Both are accepted with probability
-    :math:`\min(1, p(y_d \mid \theta'_d) / p(y_d \mid \theta_d))`. (2) Shapes and scales make Metropolis steps given the
-    activities, and further ones that move the activities along. (3) Coefficients and noise are drawn given the
-    proportions; for `TopicClassifier`, given Polya-Gamma variables.
+    For the first three quarters of burn-in, the chain ignores the outcomes, because it finds topics sooner without
+    them. From then on, a sweep makes these steps, which leave the joint posterior unchanged. (1) For each document,
+    given :math:`u_d \sim \mathrm{Gamma}(n_d, \text{rate } \sum_k G_{dk})`, topics of its tokens are proposed by a
+    collapsed Gibbs sweep over them, in one order or the other with probability 1/2, since one order alone is not
+    reversible. Then activities are proposed given these topics. Both are accepted with probability :math:`\min(1, p(y_d
+    \mid \theta'_d) / p(y_d \mid \theta_d))`. (2) Shapes and scales make Metropolis steps given the activities, and
+    further ones that move the activities along. (3) Coefficients and noise are drawn given the proportions; for
+    `TopicClassifier`, given Polya-Gamma variables.
 
     With ``feedback=False``, coefficients are drawn once for each kept draw of the topics and of the documents' prior,
     after four such sweeps given this draw. Assignments from the fit would not do: given the words they do not depend on
@@ -628,9 +629,9 @@ class TopicRegressor(RegressorMixin, TopicOutcomeModel):
         tails = interval_tails(interval)
         draws, chosen = self._predictor_draws(X, covariates)
         if of == "mean":
-            return draws.mean(axis=1), *np.quantile(draws, tails, axis=1)
+            return draws.mean(axis=1), *interval_ends(draws, tails, axis=1)
         noise = self.samples_["noise_scale"][self.reference_chain_, chosen]
-        return draws.mean(axis=1), *(_normal_mixture_quantile(draws, noise, tail) for tail in tails)
+        return draws.mean(axis=1), *(normal_mixture_quantile(draws, noise, tail) for tail in tails)
 
     def score(  # type: ignore[override]
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, covariates: Any = None
@@ -746,7 +747,7 @@ class TopicClassifier(ClassifierMixin, TopicOutcomeModel):
                 "sklearn.multiclass.OneVsRestClassifier."
             )
         if classes.size < 2:
-            raise ValueError(f"y holds only one class, {classes.tolist()}; a classifier needs at least two classes.")
+            raise ValueError(f"y contains only one class, {classes.tolist()}; pass documents of two classes.")
         self.classes_ = classes
         return codes.astype(np.float64)
 
@@ -758,7 +759,7 @@ class TopicClassifier(ClassifierMixin, TopicOutcomeModel):
         lacking = np.array([each is None or each != each for each in y.tolist()])
         unknown = sorted({str(each) for each in y[np.isnan(response) & ~lacking]})
         if unknown:
-            raise ValueError(f"y holds the labels {unknown[:5]}; those of fit are {self.classes_.tolist()}.")
+            raise ValueError(f"y contains the labels {unknown[:5]}, but `fit` saw only {self.classes_.tolist()}.")
         return response
 
     def predict_proba(self, X: MatrixLike, covariates: Any = None) -> FloatArray:
@@ -840,14 +841,3 @@ def _labels_of(y, may_lack=False):
             raise ValueError("Found array with 0 sample(s) in y; at least one document is required.")
         check_labels(y)
     return y
-
-
-def _normal_mixture_quantile(means, noise, tail):
-    """Quantile of a mixture of normal distributions for each row of ``means``, by bisection."""
-    ends = means + noise * special.ndtri(tail)
-    low, high = ends.min(axis=1), ends.max(axis=1)
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        below = special.ndtr((middle[:, None] - means) / noise).mean(axis=1) < tail
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return 0.5 * (low + high)

@@ -109,8 +109,8 @@ class GaussianOutcome:
 class BinaryOutcome(GaussianOutcome):
     """Classes 0 and 1: the probability of class 1 is the logistic function of b' theta + c' covariates.
 
-    Parameters and attributes are those of `GaussianOutcome`, but for the noise. Coefficients are drawn given
-    Polya-Gamma variables, one for each document.
+    Parameters and attributes are as for `GaussianOutcome`, except that there is no noise. Coefficients are drawn given
+    a Polya-Gamma variable for each document.
     """
 
     is_binary = True

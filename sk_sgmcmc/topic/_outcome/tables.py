@@ -19,7 +19,7 @@ def _draws(model, name):
 
 
 def _contrasts(model, reference):
-    """Draws of each topic's coefficient minus that of the ``reference``, or minus the mean; (n_kept, n_topics)."""
+    """Draws of the differences between topics and the ``reference``, or the mean of all; (n_kept, n_topics)."""
     coef = _draws(model, "coef")
     return coef - (coef @ _shares(model) if reference is None else coef[:, reference])[:, None]
 
