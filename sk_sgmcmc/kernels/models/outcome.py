@@ -42,8 +42,8 @@ def log_density(y, f, precision, is_binary):
 
 
 @helper
-def predictor(log_activity, coef):
-    """The part of the predictor that topics contribute, sum_k b_k theta_k."""
+def total_and_predictor(log_activity, coef):
+    """log sum_k G_k, finite however small all G_k are, and the topics' part sum_k b_k theta_k of the predictor."""
     largest = -np.inf
     for k in range(coef.size):
         largest = max(largest, log_activity[k])
@@ -52,25 +52,13 @@ def predictor(log_activity, coef):
         x = math.exp(log_activity[k] - largest)
         total += x
         weighted += coef[k] * x
-    return weighted / total
+    return largest + math.log(total), weighted / total
 
 
 @helper
-def _log_total(log_activity):
-    """log sum_k G_k, which is finite however small all activities are."""
-    largest = -np.inf
-    for k in range(log_activity.size):
-        largest = max(largest, log_activity[k])
-    total = 0.0
-    for k in range(log_activity.size):
-        total += math.exp(log_activity[k] - largest)
-    return largest + math.log(total)
-
-
-@helper
-def _auxiliary(n, log_activity, rng):
+def _auxiliary(n, log_total, rng):
     """Draw u ~ Gamma(n, rate sum_k G_k); 0 without tokens."""
-    return rng.standard_gamma(n) * math.exp(min(-_log_total(log_activity), _FARTHEST)) if n > 0.0 else 0.0
+    return rng.standard_gamma(n) * math.exp(min(-log_total, _FARTHEST)) if n > 0.0 else 0.0
 
 
 @helper
@@ -82,11 +70,11 @@ def _draw_activities(mass, rate, u, rng, out):
 
 @helper
 def _accepts(proposed, present, y, is_observed, offset, coef, precision, is_binary, rng):
-    """Whether proposed activities are accepted for the outcome of their document."""
+    """Whether proposed activities are accepted; ``present`` is the topics' part of the present predictor."""
     if not is_observed:
         return True
-    there = log_density(y, offset + predictor(proposed, coef), precision, is_binary)
-    here = log_density(y, offset + predictor(present, coef), precision, is_binary)
+    there = log_density(y, offset + total_and_predictor(proposed, coef)[1], precision, is_binary)
+    here = log_density(y, offset + present, precision, is_binary)
     return math.log(1.0 - rng.random()) < there - here
 
 
@@ -119,7 +107,7 @@ def _sweep(
     before, u = np.empty(longest, np.uint16), np.empty(token_ptr.size)
     whole, proposed = np.empty(n_topics), np.empty(n_topics)
     inverse, envelope = np.empty(n_topics), np.empty(6)
-    weighted = weights.shape[0] > 0
+    weighted, workspace = weights.shape[0] > 0, any_tokens.new_workspace(table.shape[1])
     total_shape = 0.0
     for k in range(n_topics):
         total_shape += shape[0, k]
@@ -137,14 +125,14 @@ def _sweep(
                 whole[z[i]] += weights[i] if weighted else 1.0
             first = _auxiliary_draw(n, total_shape, whole, rate[0], inverse, envelope, rng)
             _draw_activities(whole, rate[0], first, rng, log_activity[d])
-        u[d] = 0.0
+        log_total, present = total_and_predictor(log_activity[d], coef)
+        u[d] = _auxiliary(n, log_total, rng)
         if n > 0.0:
-            u[d] = _auxiliary(n, log_activity[d], rng)
             for i in range(lo, hi):
                 before[i - lo] = z[i]
-            any_tokens.sweep_helper(
+            any_tokens.sweep_in(
                 0, d, d + 1, token_ptr, words, weights, z, table, mass, column, topic, shape, group, beta, row, sums,
-                rng, rate, u, None, None, None, rng.random() < 0.5,
+                rng, rate, u, None, None, None, rng.random() < 0.5, workspace,
             )  # fmt: skip
         for k in range(n_topics):
             whole[k] = shape[0, k]
@@ -152,7 +140,7 @@ def _sweep(
             whole[z[i]] += weights[i] if weighted else 1.0
         _draw_activities(whole, rate[0], u[d], rng, proposed)
         own = response[d], is_observed[d], offset[d]
-        if _accepts(proposed, log_activity[d], *own, coef, precision, is_binary, rng):
+        if _accepts(proposed, present, *own, coef, precision, is_binary, rng):
             accepted += is_observed[d]
             for k in range(n_topics):
                 log_activity[d, k] = proposed[k]
@@ -239,7 +227,8 @@ def sweep_given_topics(
         if math.isnan(log_activity[d, 0]):
             first = _auxiliary_draw(n, total_shape, whole, rate[0], inverse, envelope, rng)
             _draw_activities(whole, rate[0], first, rng, log_activity[d])
-        u = _auxiliary(n, log_activity[d], rng)
+        log_total, present = total_and_predictor(log_activity[d], coef)
+        u = _auxiliary(n, log_total, rng)
         _redraw_given_topics(lo, hi, words, weights, z, phi, whole, rate[0], u, running, rng.random() < 0.5, rng)
         for k in range(n_topics):
             whole[k] = shape[0, k]  # again, without the rounding errors of differences
@@ -247,7 +236,7 @@ def sweep_given_topics(
             whole[z[i]] += weights[i] if weighted else 1.0
         _draw_activities(whole, rate[0], u, rng, proposed)
         own = response[d], is_observed[d], offset[d]
-        if _accepts(proposed, log_activity[d], *own, coef, precision, is_binary, rng):
+        if _accepts(proposed, present, *own, coef, precision, is_binary, rng):
             accepted += is_observed[d]
             for k in range(n_topics):
                 log_activity[d, k] = proposed[k]
@@ -278,11 +267,18 @@ def sums_of_activities(log_activity, theta, log_sums, sums, log_totals):
     log_sums[:] = 0.0
     sums[:] = 0.0
     for d in range(log_activity.shape[0]):
-        log_totals[d] = _log_total(log_activity[d])
+        largest, total = -np.inf, 0.0
+        for k in range(n_topics):
+            largest = max(largest, log_activity[d, k])
+        for k in range(n_topics):
+            theta[d, k] = math.exp(log_activity[d, k] - largest)
+            total += theta[d, k]
+        unit = math.exp(largest)
         for k in range(n_topics):
             log_sums[k] += log_activity[d, k]
-            sums[k] += math.exp(log_activity[d, k])
-            theta[d, k] = math.exp(log_activity[d, k] - log_totals[d])
+            sums[k] += theta[d, k] * unit
+            theta[d, k] /= total
+        log_totals[d] = largest + math.log(total)
     return OK
 
 
@@ -376,22 +372,41 @@ def _moments_of_log(a):
 
 
 @helper
-def _relative_activities(log_activity, token_ptr, weights, z, g, top, lengths, mass, weighted_log):
-    """Write activities relative to the largest of each document, and sums over tokens; all arrays but the first four.
+def _relative_activities(log_activity, coef, g, top, unit, totals, predictors):
+    """Write the activities of documents relative to the largest, and their sums; all arrays but the first two.
 
     Parameters
     ----------
     g : (n_docs, n_topics), exp(log G - top)
-    top, lengths : (n_docs,), the largest log G of each document, and its number of tokens
-    mass, weighted_log : (n_topics,), zeros; sums over the tokens of each topic of 1 and of log G
+    top, unit : (n_docs,), the largest log G of each document, and exp(top)
+    totals, predictors : (n_docs,), sums over topics of g, and of coef_k g_k
     """
+    for d in range(log_activity.shape[0]):
+        top[d] = -np.inf
+        for k in range(coef.size):
+            top[d] = max(top[d], log_activity[d, k])
+        for k in range(coef.size):
+            g[d, k] = math.exp(log_activity[d, k] - top[d])
+        unit[d] = math.exp(top[d])
+        totals[d], predictors[d] = _sums_of_document(g[d], coef)
+
+
+@helper
+def _sums_of_document(g, coef):
+    """Sums over topics of g_k, and of coef_k g_k."""
+    total, weighted = 0.0, 0.0
+    for k in range(coef.size):
+        total += g[k]
+        weighted += coef[k] * g[k]
+    return total, weighted
+
+
+@helper
+def _sums_of_tokens(log_activity, token_ptr, weights, z, lengths, mass, weighted_log):
+    """Write each document's number of tokens, and add up 1 and log G over the tokens of each topic."""
     weighted = weights.shape[0] > 0
     for d in range(log_activity.shape[0]):
-        top[d], lengths[d] = -np.inf, 0.0
-        for k in range(log_activity.shape[1]):
-            top[d] = max(top[d], log_activity[d, k])
-        for k in range(log_activity.shape[1]):
-            g[d, k] = math.exp(log_activity[d, k] - top[d])
+        lengths[d] = 0.0
         for i in range(token_ptr[d], token_ptr[d + 1]):
             weight = weights[i] if weighted else 1.0
             lengths[d] += weight
@@ -401,36 +416,33 @@ def _relative_activities(log_activity, token_ptr, weights, z, g, top, lengths, m
 
 @helper
 def _gain_of_documents(
-    k, level, slope, shapes, log_scales, log_activity, g, top, lengths, response, is_observed, offset, coef, precision,
-    is_binary, changed,
+    k, level, slope, shapes, scales, log_activity, g, top, unit, totals, predictors, lengths, response, is_observed,
+    offset, coef, precision, is_binary, changed,
 ):  # fmt: skip
     """Change of the log density if log G_dk becomes level + slope log G_dk in all documents.
 
-    Writes the new values of column k of ``g`` into ``changed``. ``shapes`` and ``log_scales`` are present and proposed
+    Writes the new values of column k of ``g`` into ``changed``. ``shapes`` and ``scales`` are present and proposed
     ones. Terms that do not depend on the document are left out.
     """
-    gain, own = 0.0, coef[k]
+    gain, own, log_sums, sums = 0.0, coef[k], np.zeros(2), np.zeros(2)
     for d in range(log_activity.shape[0]):
-        rest, rest_f = 0.0, 0.0
-        for j in range(coef.size):
-            rest += g[d, j]
-            rest_f += coef[j] * g[d, j]
-        log_old = np.float64(log_activity[d, k])
-        old = g[d, k]
-        rest = max(rest - old, 0.0)
-        rest_f -= own * old
+        log_old, old = np.float64(log_activity[d, k]), g[d, k]
         log_new = level + slope * log_old
         new = math.exp(log_new - top[d])
         changed[d] = new
-        gain += shapes[1] * log_new - shapes[0] * log_old
-        gain += math.exp(log_old - log_scales[0]) - math.exp(log_new - log_scales[1])
-        gain -= lengths[d] * math.log((rest + new) / (rest + old))
+        log_sums[0] += log_old
+        log_sums[1] += log_new
+        sums[0] += old * unit[d]
+        sums[1] += new * unit[d]
+        total = max(totals[d] - old, 0.0) + new
+        gain -= lengths[d] * math.log(total / totals[d])
         if is_observed[d]:
-            here = offset[d] + (rest_f + own * old) / (rest + old)
-            there = offset[d] + (rest_f + own * new) / (rest + new)
+            here = offset[d] + predictors[d] / totals[d]
+            there = offset[d] + (predictors[d] + own * (new - old)) / total
             gain += log_density(response[d], there, precision, is_binary)
             gain -= log_density(response[d], here, precision, is_binary)
-    return gain
+    gain += shapes[1] * log_sums[1] - shapes[0] * log_sums[0]
+    return gain + sums[0] / scales[0] - sums[1] / scales[1]
 
 
 @kernel(
@@ -464,9 +476,12 @@ def move_with_activities(
         Probabilities with which the proposals were accepted.
     """
     n_docs, n_topics = log_activity.shape
-    g, top, lengths, changed = np.empty((n_docs, n_topics)), np.empty(n_docs), np.empty(n_docs), np.empty(n_docs)
+    g, top, unit = np.empty((n_docs, n_topics)), np.empty(n_docs), np.empty(n_docs)
+    totals, predictors, lengths, changed = np.empty(n_docs), np.empty(n_docs), np.empty(n_docs), np.empty(n_docs)
     mass, weighted_log = np.zeros(n_topics), np.zeros(n_topics)
-    _relative_activities(log_activity, token_ptr, weights, z, g, top, lengths, mass, weighted_log)
+    _relative_activities(log_activity, coef, g, top, unit, totals, predictors)
+    _sums_of_tokens(log_activity, token_ptr, weights, z, lengths, mass, weighted_log)
+    documents = log_activity, g, top, unit, totals, predictors, lengths
     own = response, is_observed, offset, coef, precision, is_binary
     for k in range(n_topics):
         for part in range(2 if has_scales else 1):
@@ -485,7 +500,8 @@ def move_with_activities(
             gain += level * mass[k] + (slope - 1.0) * weighted_log[k]
             gain -= 0.5 * shape_precision * ((y - mean) * (y - mean) - (x - mean) * (x - mean))
             gain -= 0.5 * scale_precision * (r * r - t * t)
-            gain += _gain_of_documents(k, level, slope, (a, b), (t, r), log_activity, g, top, lengths, *own, changed)
+            scales = math.exp(t), math.exp(r)
+            gain += _gain_of_documents(k, level, slope, (a, b), scales, *documents, *own, changed)
             accepted[part, k] = math.exp(min(gain, 0.0)) if gain == gain else 0.0
             if threshold < gain:
                 log_shape[k], log_scale[k] = y, r
@@ -493,4 +509,5 @@ def move_with_activities(
                 for d in range(n_docs):
                     log_activity[d, k] = level + slope * log_activity[d, k]
                     g[d, k] = changed[d]
+                    totals[d], predictors[d] = _sums_of_document(g[d], coef)
     return OK

@@ -62,9 +62,26 @@ def _per_mass(mass, sums, pull, entry, j):
     return entry[j]
 
 
-def _sweep(
+@helper
+def new_workspace(width):
+    """Arrays that a sweep over a table with so many columns writes."""
+    return (
+        np.zeros(width, np.float32),  # factors of the columns' weights given sums of counts
+        np.zeros(width, np.float32),  # the same with one token less
+        np.zeros(width, np.float32),  # and with one more, so that no draw waits for a division
+        np.zeros(width, np.float32),  # prior of the topics in the document
+        np.zeros(width),  # counts of the document, which are zero again after each document
+        np.zeros(width, np.float32),  # what all words have in common of the weights
+        np.ones(width),  # what a token of the document adds to its counts
+        np.full((width + GROUP - 1) // GROUP * GROUP, np.inf, np.float32),  # running sums
+        np.zeros(LANES, np.float32),  # their ends
+    )
+
+
+@helper
+def sweep_in(
     begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row, sums, rng,
-    rate, auxiliary, scale, pull, entry, backward,
+    rate, auxiliary, scale, pull, entry, backward, workspace,
 ):  # fmt: skip
     """Redraw the topic of every token of documents start:stop given all others, beginning at token ``begin``.
 
@@ -89,6 +106,8 @@ def _sweep(
         With them, every topic has a column, and ``row`` is the row of ``scale`` as well; see `group_words`.
     backward : bool, or None
         Whether tokens are redrawn from the last one of a document to the first one.
+    workspace : tuple of arrays, from `new_workspace`
+        Repeated calls, such as one for each document, need not allocate them again.
 
     Returns
     -------
@@ -96,16 +115,7 @@ def _sweep(
     """
     n_topics, width = column.shape[0], table.shape[1]
     weighted = weights.shape[0] > 0
-    inverse = np.zeros(width, np.float32)
-    less = np.zeros(width, np.float32)  # with one token less; like ``more``, so that no draw waits for a division
-    more = np.zeros(width, np.float32)
-    prior = np.zeros(width, np.float32)
-    n_doc = np.zeros(width)
-    factor = np.zeros(width, np.float32)
-    if auxiliary is not None:
-        share = np.ones(width)  # what a token of the document adds to ``n_doc``
-    running = np.full((width + GROUP - 1) // GROUP * GROUP, np.inf, np.float32)
-    ends = np.zeros(LANES, np.float32)
+    inverse, less, more, prior, n_doc, factor, share, running, ends = workspace
     n_free = 0
     for j in range(width):
         if topic[j] >= 0:
@@ -230,6 +240,17 @@ def _sweep(
     return DONE
 
 
+def _sweep(
+    begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row, sums, rng,
+    rate, auxiliary, scale, pull, entry, backward,
+):  # fmt: skip
+    """`sweep_in` with a workspace of its own."""
+    return sweep_in(
+        begin, start, stop, token_ptr, words, weights, z, table, mass, column, topic, alpha, group, beta, row, sums,
+        rng, rate, auxiliary, scale, pull, entry, backward, new_workspace(table.shape[1]),
+    )  # fmt: skip
+
+
 def _signature(table, beta, rate=types.none, auxiliary=types.none):
     return I8(
         I8, I8, I8, I1_IN, I4_IN, F1_IN, Z, table, F1, I4_1, I4_1, F2_IN, I1_IN, beta, I4_IN, F1_IN, RNG, rate,
@@ -250,7 +271,7 @@ scaled_long_under = kernel(_signature(F2, F4_2_IN, F2_IN, F1_IN), name="scaled_l
 
 
 def sweep(begin, start, stop, token_ptr, words, weights, z, table, *rest, rate=None, auxiliary=None):
-    """Redraw topics by the kernel for this table and prior; arguments and result are as for `_sweep`."""
+    """Redraw topics by the kernel for this table and prior; arguments and result are as for `sweep_in`."""
     beta = rest[-4]
     kinds = (sweep_short, sweep_short_under) if table.dtype == np.uint16 else (sweep_long, sweep_long_under)
     if auxiliary is not None:
@@ -262,14 +283,12 @@ def sweep(begin, start, stop, token_ptr, words, weights, z, table, *rest, rate=N
 
 # ---------------------------------------------------------------------------------------------- words that differ
 
-sweep_helper = helper(_sweep)
-
 
 def _sweep_groups(
     start, stop, token_ptr, words, weights, z, tables, masses, topics, alpha, group, word_group, beta, row, scales,
     pulls, entries, rng, rate, auxiliary,
 ):  # fmt: skip
-    """`_sweep` of documents whose words have a distribution of their own in each group ``word_group`` of documents.
+    """`sweep_in` of documents whose words have a distribution of their own in each group ``word_group`` of documents.
 
     Parameters
     ----------
@@ -279,16 +298,16 @@ def _sweep_groups(
     beta : (n_words, width) float32
     scales, pulls, entries : (n_groups, n_words, width) float32, (n_groups, width) and (n_groups, width)
     """
-    column = topics[: alpha.shape[1]]
+    column, workspace = topics[: alpha.shape[1]], new_workspace(topics.size)
     first = start
     while first < stop:
         g = word_group[first]
         last = first + 1
         while last < stop and word_group[last] == g:
             last += 1
-        sweep_helper(
+        sweep_in(
             0, first, last, token_ptr, words, weights, z, tables[g], masses[g], column, topics, alpha, group, beta, row,
-            pulls[g], rng, rate, auxiliary, scales[g], pulls[g], entries[g], None,
+            pulls[g], rng, rate, auxiliary, scales[g], pulls[g], entries[g], None, workspace,
         )  # fmt: skip
         first = last
 
