@@ -102,7 +102,11 @@ KERNELS = [
         ("_sweep", "z[i] = before[i - lo]", "pass"),
         ("sweep_given_topics", "rng.random() < 0.5, rng", "False, rng"),
         ("_draw_activities", "math.log(rate[k] + u)", "math.log(rate[k])"),
-        ("predictor", "return weighted / total", "return weighted"),
+        (
+            "total_and_predictor",
+            "return largest + math.log(total), weighted / total",
+            "return largest + math.log(total), weighted",
+        ),
     ),
     *of(
         "kernels/models/outcome.py",

@@ -308,6 +308,7 @@ def test_top_level_holds_nothing_else():
 # Functions of more than 60 lines of code, by their names, and why they are not divided.
 LONG = {
     "split_merge": "one move, accepted or refused as a whole",
+    "sweep_in": "one compiled loop over tokens",
     "_sweep": "one compiled loop over tokens",
     "_sweep_by": "makes a compiled loop over tokens, which closes over its choices",
     "draw_assignments": "one compiled loop over tokens",

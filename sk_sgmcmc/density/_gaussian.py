@@ -21,6 +21,7 @@ from ..utils._dask import lazy_for_dask
 from ..utils._fingerprint import fingerprint
 from ..utils._numbers import is_count
 from ..utils._parameters import keyword_parameters
+from ..utils._seeds import seed_sequence
 from ..utils._sklearn import DensityMixin, Interval, check_is_fitted, validate_data
 from ..utils._typing import FloatArray, MatrixLike, Seed
 from ._normal_wishart import checked_prior, inverse_scale_root, updated
@@ -298,7 +299,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         if not is_count(n_draws):
             raise ValueError(f"n_draws={n_draws!r} must be a whole number of at least 1.")
         law = self.exact_posterior(X)
-        rng = np.random.default_rng(random_state)
+        rng = np.random.default_rng(seed_sequence(random_state))
         d = law.mean.size
         precision = stats.wishart(law.degrees_of_freedom, law.scale).rvs(n_draws, random_state=rng)
         precision = np.reshape(precision, (n_draws, d, d))

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ..utils._numbers import check_count
+
 INK, BAR, WHISKER = "#333333", "#8fb8d8", "#1f4e79"
 GREY, FAINT, GRID = "#666666", "#bbbbbb", "#e6e6e6"
 LONGEST, LONGEST_NAME = 18, 28  # largest number of characters shown of a word, and of a topic's name
@@ -79,6 +81,7 @@ class Panels:
                 raise ValueError(f"ax holds {axes.size} Axes; it must hold one for each of the {n} {of}.")
             figure = axes[0].figure
         else:
+            check_count("n_columns", n_columns)
             n_columns = min(n, n_columns)
             n_rows = -(-n // n_columns)
             if figure is None:

@@ -101,14 +101,19 @@ class Agreement:
             top = {k: np.argsort(-components[k], kind="stable")[:_MOST_WORDS] for k in unlike[:_MOST_NAMED]}
             quoted = "; ".join(f"{k}: {' '.join(map(str, names[words]))}" for k, words in top.items())
             words = f" ({quoted}{'; ...' if unlike.size > _MOST_NAMED else ''})"
-        kind = "Hellinger distance" if metric == "hellinger" else "distance sqrt(1 - cosine)"
+        kind = "Hellinger distance (0: equal, 1: no word in common)"
+        if metric != "hellinger":
+            kind = "distance sqrt(1 - cosine)"
         meaning = (
             f"The {n_chains} chains found different versions of {unlike.size} of {n_topics} topics. These are, with "
             f"the {kind} to the most distant chain: {named}{words}. Chains are not averaged: all results come from "
             f"chain {self.reference} (reference_chain_). Intervals of these topics pool only the chains that agree "
             "with it, so they do not cover the other versions. See topic_stability_ and chain_distances_."
         )
-        remedy = f"Try fewer topics (n_components), {hint}or a larger n_iter. With n_chains=1, fit finds one version."
+        remedy = (
+            f"Fewer topics (n_components), {hint}or a larger n_iter may help, but a corpus may have several versions "
+            "that are equally good. With n_chains=1, fit finds one of them."
+        )
         return [CHAINS_DISAGREE.fired(unlike.size, meaning, remedy)]
 
 

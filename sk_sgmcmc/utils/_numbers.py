@@ -73,6 +73,8 @@ def summable(values, least=_UNIT):
 
 def check_n_jobs(n_jobs):
     """The number of threads or processes for ``n_jobs``; raises for 0, and for more than `MAX_JOBS`."""
+    if isinstance(n_jobs, np.bool_):
+        n_jobs = bool(n_jobs)  # a whole number in Python
     if n_jobs is not None and not isinstance(n_jobs, Integral):
         raise TypeError(f"n_jobs={n_jobs!r} must be None or a whole number, such as 2, or -1 for all processors.")
     n_jobs = plain_integer(n_jobs)

@@ -28,8 +28,20 @@ def as_table(columns: Mapping[str, ArrayLike]) -> Table:
     try:
         import pandas
     except ImportError:
-        return Bunch(**columns)
+        return _Columns(**columns)
     return pandas.DataFrame(columns)
+
+
+class _Columns(Bunch):
+    """Columns of a table by name, where pandas is not installed."""
+
+    def __getitem__(self, name):
+        if isinstance(name, list):
+            raise TypeError(
+                "Without pandas, tables are dictionaries of columns, and several columns at once cannot be chosen. "
+                "Install pandas: pip install pandas."
+            )
+        return super().__getitem__(name)
 
 
 def as_precise_as(X, values):

@@ -350,9 +350,7 @@ class CountTopicModel(TopicsOfWords):
         more = {"n_threads": self._threads_per_chain(), "n_chains": self.n_chains, "prepare": self._prepared}
         make = shards_of(corpus, self.n_chains)
         if self._young is not None:
-            young = self._young.corpus  # in memory, even if this corpus is in blocks
-            own = shards_of(young, self.n_chains)
-            early = TokenCorpus(young, own, self.n_components, prepare=self._prepared).documents
+            early = TokenCorpus(self._young.corpus, make, self.n_components, prepare=self._prepared).documents
         return TokenCorpus(corpus, make, self.n_components, n_batch=n_batch, total_samples=total, early=early, **more)
 
     def _bound_data(self, X, y=None, **given):
@@ -361,7 +359,10 @@ class CountTopicModel(TopicsOfWords):
                 "resume needs the topics of the tokens, but the documents were dropped, by forget_documents or because "
                 "they exceeded keep_documents; call fit, or partial_fit with other documents."
             )
-        data = self._token_corpus(self._check_X(X, reset=False, **given))
+        corpus = self._check_X(X, reset=False, **given)
+        if self._chains[0].plan.streams:
+            *_, corpus = corpus.corpora()  # `partial_fit` read the blocks one by one
+        data = self._token_corpus(corpus)
         self._refuse_other_data(data.fingerprint(), f"X of shape {data.n_docs, data.n_words}")
         return self._kept_data(self._kept) if self._has_grown else data
 
