@@ -876,7 +876,7 @@ TOPIC = [
         ("shards_of", "corpus.refuse_too_many_tokens(n_chains, here=client is None)", "pass"),
     ),
     *of(
-        "topic/_counts/minibatch_chain.py",
+        "topic/_minibatch/chain.py",
         "tests/topic/test_lda.py -k never_seen",
         (
             "MinibatchChain._move",
@@ -885,7 +885,7 @@ TOPIC = [
         ),
     ),
     *of(
-        "topic/_counts/minibatch_chain.py",
+        "topic/_minibatch/chain.py",
         "tests/topic/test_streaming.py -k 'has_enough or words_are_added'",
         ("MinibatchChain._fitted_draws", "evenly(self.n_kept, most) if self.n_kept else ()", "()"),
         ("MinibatchChain.has_mean", " and not self.plan.uses_fit(self.kept_steps)", ""),

@@ -12,7 +12,7 @@ import numpy as np
 
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.topic._counts.chain import CollapsedChain
-from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
+from sk_sgmcmc.topic._minibatch.chain import MinibatchChain
 from tests.tiny_lda import INFINITE, make_chain
 
 N_DOCS, N_WORDS, N_TOPICS = 64, 40, 3

@@ -9,10 +9,10 @@ from sk_sgmcmc.samplers import SCIR
 from sk_sgmcmc.samplers._registry import make_sampler
 from sk_sgmcmc.samplers.schedules import ConstantStep
 from sk_sgmcmc.topic._counts.chain import CollapsedChain
-from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
 from sk_sgmcmc.topic._counts.word_prior import WordPrior
 from sk_sgmcmc.topic._gamma_process.atoms import ProcessPrior
 from sk_sgmcmc.topic._gamma_process.document_prior import GammaProcessPrior
+from sk_sgmcmc.topic._minibatch.chain import MinibatchChain
 from tests.corpora import block_corpus, token_corpus
 
 K, N_WORDS, N_DOCS, BETA = 4, 3, 6, 0.7

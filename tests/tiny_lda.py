@@ -6,8 +6,8 @@ from sk_sgmcmc.chains.chain import DrawPlan
 from sk_sgmcmc.samplers import SCIR
 from sk_sgmcmc.topic._counts.chain import CollapsedChain
 from sk_sgmcmc.topic._counts.document_prior import DocumentPrior
-from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
 from sk_sgmcmc.topic._counts.word_prior import WordPrior
+from sk_sgmcmc.topic._minibatch.chain import MinibatchChain
 from tests.corpora import token_corpus
 from tests.naive import lda as naive
 

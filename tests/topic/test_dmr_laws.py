@@ -14,10 +14,10 @@ from sk_sgmcmc.samplers import SGHMC, SGLD, SGNHT
 from sk_sgmcmc.topic._counts import sweeps
 from sk_sgmcmc.topic._counts.chain import CollapsedChain
 from sk_sgmcmc.topic._counts.document_prior import DocumentPrior
-from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
 from sk_sgmcmc.topic._dmr import coefficients as _coefficients
 from sk_sgmcmc.topic._dmr.coefficients import Coefficients, DiagonalWhitener, QuadraticSummary, expansion
 from sk_sgmcmc.topic._dmr.group_counts import counts_of_rows, information, likelihood
+from sk_sgmcmc.topic._minibatch.chain import MinibatchChain
 from tests.cases import THRESHOLD, z_scores
 from tests.common.compare import assert_same_draws
 from tests.naive import dmr as naive

@@ -8,11 +8,11 @@ from scipy import special
 
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import SCIR, SGRLD
-from sk_sgmcmc.topic._counts import simplex_topics as _waiting
 from sk_sgmcmc.topic._counts.document_prior import DocumentPrior
-from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
-from sk_sgmcmc.topic._counts.simplex_topics import LONGEST, LazyTopics
 from sk_sgmcmc.topic._counts.word_prior import WordPrior
+from sk_sgmcmc.topic._minibatch import simplex_topics as _waiting
+from sk_sgmcmc.topic._minibatch.chain import MinibatchChain
+from sk_sgmcmc.topic._minibatch.simplex_topics import LONGEST, LazyTopics
 from sk_sgmcmc.utils.corpus import Corpus
 from tests.cases import N_BATCHES, THRESHOLD, z_scores
 from tests.corpora import token_corpus

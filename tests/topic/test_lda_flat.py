@@ -12,11 +12,11 @@ from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.kernels.samplers import mass as at
 from sk_sgmcmc.samplers import PSGHMC, SCIR, SGHMC, SGLD, SGNHT, SGRLD, Blob, Gibbs, MonteCarloEM
-from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
-from sk_sgmcmc.topic._counts.particles import ParticleTopicChain
 from sk_sgmcmc.topic._counts.plan import SWEEPS, default_steps
-from sk_sgmcmc.topic._counts.softmax_topics import MovedTopics
 from sk_sgmcmc.topic._counts.word_prior import WordPrior
+from sk_sgmcmc.topic._minibatch.chain import MinibatchChain
+from sk_sgmcmc.topic._minibatch.particles import ParticleTopicChain
+from sk_sgmcmc.topic._minibatch.softmax_topics import MovedTopics
 from sk_sgmcmc.utils import Corpus
 from tests.cases import THRESHOLD, z_scores
 from tests.tiny_lda import batch_means, exact_law, make_chain, statistics

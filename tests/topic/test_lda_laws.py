@@ -8,7 +8,7 @@ from sk_sgmcmc.kernels.models.lda.assignments import count_assignments
 from sk_sgmcmc.kernels.samplers import simplex
 from sk_sgmcmc.kernels.samplers.simplex import add_rows
 from sk_sgmcmc.topic._counts.chain import CollapsedChain
-from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
+from sk_sgmcmc.topic._minibatch.chain import MinibatchChain
 from tests import calibration
 from tests.cases import THRESHOLD, z_scores
 from tests.tiny_lda import ALPHA, BETA, COUNTS, INFINITE, batch_means, exact_law, make_chain, statistics, tokens_of

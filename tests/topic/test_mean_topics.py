@@ -6,8 +6,8 @@ import pytest
 from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import hellinger_distances
-from sk_sgmcmc.topic._counts.simplex_topics import MeanTopics
 from sk_sgmcmc.topic._draws import AveragedDraws
+from sk_sgmcmc.topic._minibatch.simplex_topics import MeanTopics
 
 BASE = 0.1
 

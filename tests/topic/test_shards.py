@@ -10,11 +10,12 @@ from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.topic._counts import chain as chains
 from sk_sgmcmc.topic._counts import corpus as shards
-from sk_sgmcmc.topic._counts import minibatch_chain, start
+from sk_sgmcmc.topic._counts import start
 from sk_sgmcmc.topic._counts.chain import CollapsedChain
 from sk_sgmcmc.topic._counts.document_prior import DocumentPrior
 from sk_sgmcmc.topic._counts.sweeps import CollapsedSweeps
 from sk_sgmcmc.topic._counts.word_prior import WordPrior
+from sk_sgmcmc.topic._minibatch import chain as minibatch_chains
 from tests.cases import THRESHOLD, z_scores
 from tests.corpora import shard_of, token_corpus
 from tests.tiny_lda import batch_means, exact_law, make_chain, statistics
@@ -44,7 +45,7 @@ def in_three(monkeypatch):
 
 
 def cut_into(n, monkeypatch):
-    for module in (shards, start, minibatch_chain):
+    for module in (shards, start, minibatch_chains):
         monkeypatch.setattr(module, "number_of_shards", lambda n_tokens, n_cells: n)
 
 

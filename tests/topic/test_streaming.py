@@ -14,9 +14,9 @@ from sk_sgmcmc.chains import chain as chain_module
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import hellinger_distances
 from sk_sgmcmc.samplers import SGHMC, SGRLD
-from sk_sgmcmc.topic._counts import updates as _stream
-from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
 from sk_sgmcmc.topic._counts.vocabulary import with_new_words
+from sk_sgmcmc.topic._minibatch import updates as _stream
+from sk_sgmcmc.topic._minibatch.chain import MinibatchChain
 from sk_sgmcmc.utils import Corpus
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
 from tests.common.instances import LDA
@@ -468,7 +468,7 @@ def test_a_collapsed_fit_goes_on_as_a_stream(frames, then):
 
 
 def test_a_pass_reads_every_document_of_a_block_once(monkeypatch):
-    from sk_sgmcmc.topic._counts.minibatch_chain import MinibatchChain
+    from sk_sgmcmc.topic._minibatch.chain import MinibatchChain
 
     read, step = [], MinibatchChain.one_step
     monkeypatch.setattr(MinibatchChain, "one_step", lambda self, docs: (read.extend(docs), step(self, docs)))

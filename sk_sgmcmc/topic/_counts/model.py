@@ -38,6 +38,7 @@ from ...utils.blocks import CountBlocks, CountsLike
 from ...utils.corpus import refuse_texts, warn_if_empty, warn_of_other_values
 from .._agreement import number_topics
 from .._draws import Samples, chosen_draws
+from .._minibatch.updates import SWEEPS, after_block, digest_of, refuse_other_pair, warn_if_fitted
 from .._results.covariates import Covariates, checked_outcomes
 from .._results.documents import proportion_draws
 from .._results.regression import plug_in_table, warn_of_short_documents
@@ -62,7 +63,6 @@ from .plan import (
 from .predictive import PredictiveProbe, predictive_draws
 from .record import best_chain, kept_draws, scored_draws
 from .tables import TopicsOfWords
-from .updates import SWEEPS, after_block, digest_of, refuse_other_pair, warn_if_fitted
 from .vocabulary import aligned_counts, extend_names, padded
 from .word_prior import LEAST_PASSES, FittedWordPrior, WordPrior
 

@@ -12,12 +12,12 @@ from ...samplers._base import Sampler
 from ...samplers.schedules import ConstantStep
 from ...utils._warnings import warn_user
 from ...utils.blocks import present_client
+from .._minibatch.chain import MinibatchChain
+from .._minibatch.particles import ParticleTopicChain
 from .chain import CollapsedChain
 from .corpus import InMemoryShards, MemoryMappedShards, refuse_too_many_tokens
 from .dask_shards import DaskShards
 from .growth import SWEEPS
-from .minibatch_chain import MinibatchChain
-from .particles import ParticleTopicChain
 from .word_prior import WordPrior
 
 # Largest relative increase of posterior variances that the step size of a sampler on flat space may cause: with stored

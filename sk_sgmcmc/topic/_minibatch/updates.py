@@ -8,7 +8,7 @@ import numpy as np
 from ...chains.growth import RECOGNISED, known_with
 from ...utils import Corpus
 from ...utils._warnings import warn_user
-from .sweeps import first_temperature, temperature
+from .._counts.sweeps import first_temperature, temperature
 
 # A stream keeps its documents until they contain this many tokens. Chains restart from them when they have grown by
 # this factor, or when repeated blocks amount to the same growth.

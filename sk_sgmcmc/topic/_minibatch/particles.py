@@ -7,7 +7,7 @@ import numpy as np
 from ...chains.chain import Chain
 from ...chains.checks import PARTICLES_TOO_CLOSE
 from ...samplers.state import SamplerState
-from .minibatch_chain import MinibatchChain
+from .chain import MinibatchChain
 from .softmax_topics import SoftmaxTopics
 from .updates import pending_restart
 

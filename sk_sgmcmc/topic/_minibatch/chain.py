@@ -7,15 +7,15 @@ from ...chains.convergence import evenly
 from ...chains.minibatches import every_row, whole
 from ...kernels.models.lda import assignments
 from ...kernels.samplers import simplex
-from .chain import MOST_SOFT, TopicChain
-from .corpus import AssignedShards, OneShard, Round, number_of_shards
-from .document_prior import Batch
-from .record import TopicRecord
+from .._counts.chain import MOST_SOFT, TopicChain
+from .._counts.corpus import AssignedShards, OneShard, Round, number_of_shards
+from .._counts.document_prior import Batch
+from .._counts.record import TopicRecord
+from .._counts.sweeps import sweeps_of
+from .._counts.vocabulary import with_new_words
 from .simplex_topics import LazyTopics, MeanTopics, in_parts, shapes_of
 from .softmax_topics import MovedTopics
-from .sweeps import sweeps_of
 from .updates import FIRST_RESTART, Swept, pending_restart, swept
-from .vocabulary import with_new_words
 
 _GROWN = 1.5  # Growth of a stream, in documents, after which topics on flat space are rescaled.
 # Fewest documents per thread, so that the cost of starting a task is negligible.

@@ -1,0 +1,1 @@
+"""Chains of count topic models that read minibatches, with their topics in the state."""
