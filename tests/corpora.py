@@ -4,14 +4,15 @@ import numpy as np
 from scipy import sparse
 
 from sk_sgmcmc.datasets import CountBlocks
-from sk_sgmcmc.topic._counts.corpus import BlockCorpus, InMemoryShards, MemoryMappedShards, TokenCorpus
-from sk_sgmcmc.utils import Corpus
+from sk_sgmcmc.topic._counts.corpus import InMemoryShards, MemoryMappedShards, TokenCorpus
+from sk_sgmcmc.topic._counts.documents import BlockCorpus, MatrixCorpus
 
 
 def token_corpus(counts, n_topics=1, **params):
     """A `TokenCorpus` in memory; ``params`` as for it."""
-    corpus = counts if isinstance(counts, Corpus) else Corpus.from_counts(sparse.csr_array(counts, dtype=np.float64))
-    return TokenCorpus(corpus, InMemoryShards, n_topics, **params)
+    if not isinstance(counts, MatrixCorpus):
+        counts = MatrixCorpus.from_counts(sparse.csr_array(counts, dtype=np.float64))
+    return TokenCorpus(counts, InMemoryShards, n_topics, **params)
 
 
 def shard_of(counts, **params):

@@ -871,9 +871,9 @@ TOPIC = [
         ("MemoryMappedShards._arrange", "self.words[part] = shard.words", "pass"),
     ),
     *of(
-        "topic/_counts/plan.py",
+        "topic/_counts/documents.py",
         "tests/topic/test_blocks.py -k repeated",
-        ("shards_of", "corpus.refuse_too_many_tokens(n_chains, here=client is None)", "pass"),
+        ("BlockCorpus.choose_shards", "self.refuse_too_many_tokens(n_chains, here=client is None)", "pass"),
     ),
     *of(
         "topic/_minibatch/chain.py",

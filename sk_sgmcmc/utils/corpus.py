@@ -1,6 +1,6 @@
 """Document-term counts: their validation, and the `Corpus` of arrays that kernels read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -174,7 +174,7 @@ class Corpus:
 
     def __reduce__(self):
         # Copies are made by the constructor, so that they are read-only like the original.
-        return Corpus, (self.indptr, self.words, self.counts, self.n_words, self.described)
+        return type(self), (self.indptr, self.words, self.counts, self.n_words, self.described)
 
     def __repr__(self):
         return f"Corpus(n_docs={self.n_docs}, n_words={self.n_words}, n_pairs={self.words.size})"
@@ -192,7 +192,7 @@ class Corpus:
 
     def with_described(self, described):
         """The same documents with other values of ``described``."""
-        return Corpus(self.indptr, self.words, self.counts, self.n_words, described)
+        return replace(self, described=described)
 
     def corpora(self):
         """Iterate over parts of the documents that fit in memory; here this corpus itself, the only part."""
@@ -263,9 +263,8 @@ class Corpus:
             raise IndexError(f"rows {start}:{stop} are not within the corpus's rows 0:{self.n_docs}.")
         lo, hi = self.indptr[start], self.indptr[stop]
         described = None if self.described is None else self.described[start:stop]
-        return Corpus(
-            self.indptr[start : stop + 1] - lo, self.words[lo:hi], self.counts[lo:hi], self.n_words, described
-        )
+        indptr = self.indptr[start : stop + 1] - lo
+        return replace(self, indptr=indptr, words=self.words[lo:hi], counts=self.counts[lo:hi], described=described)
 
     def take(self, order):
         """The documents in the given order, which may select or repeat some, as a copy.
@@ -283,7 +282,8 @@ class Corpus:
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         source = np.arange(indptr[-1]) + np.repeat(self.indptr[:-1][order] - indptr[:-1], sizes)
         described = None if self.described is None else self.described[order]
-        return Corpus(indptr, self.words[source], self.counts[source], self.n_words, described)
+        words, counts = self.words[source], self.counts[source]
+        return replace(self, indptr=indptr, words=words, counts=counts, described=described)
 
     def joined(self, other):
         """The documents of this corpus, followed by the documents of another.
@@ -306,7 +306,7 @@ class Corpus:
             stack = sparse.vstack if sparse.issparse(described) or sparse.issparse(other.described) else np.vstack
             described = stack((described, other.described))
             described = sparse.csr_array(described) if sparse.issparse(described) else described
-        return Corpus(indptr, words, counts, other.n_words, described)
+        return type(self)(indptr, words, counts, other.n_words, described)
 
     @cached_property
     def is_whole(self):

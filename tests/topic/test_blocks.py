@@ -21,6 +21,7 @@ from sk_sgmcmc.datasets import CountBlocks, make_lda
 from sk_sgmcmc.exceptions import FitInterrupted
 from sk_sgmcmc.samplers import SCIR, Gibbs
 from sk_sgmcmc.topic._counts import corpus as corpora
+from sk_sgmcmc.topic._counts import documents
 from sk_sgmcmc.topic._counts.chain import CollapsedChain
 from sk_sgmcmc.topic._counts.corpus import Change, Round, Scratch
 from sk_sgmcmc.topic._counts.document_prior import DocumentPrior
@@ -353,7 +354,7 @@ class Unread:
 @pytest.mark.parametrize("where", ["one block", "all blocks", "one of many"])
 def test_counts_repeated_so_often_are_refused_before_anything_is_written(where, counts, tmp_path, monkeypatch):
     monkeypatch.setattr(corpora, "Scratch", Unread)
-    monkeypatch.setattr(corpora, "available_memory", lambda: np.inf)
+    monkeypatch.setattr(documents, "available_memory", lambda: np.inf)
     few = sparse.csr_array(np.full((3, 60), 3e8))
     blocks = {
         "one block": [few], "all blocks": [sparse.csr_array(np.full((3, 60), 1e5))] * 3,
@@ -366,8 +367,8 @@ def test_counts_repeated_so_often_are_refused_before_anything_is_written(where, 
 
 
 def test_a_block_that_does_not_fit_in_memory_is_refused_by_name(counts, monkeypatch):
-    monkeypatch.setattr(corpora, "_MANY_TOKENS", 100)
-    monkeypatch.setattr(corpora, "available_memory", lambda: 4 * counts.sum() / 2)
+    monkeypatch.setattr(documents, "_MANY_TOKENS", 100)
+    monkeypatch.setattr(documents, "available_memory", lambda: 4 * counts.sum() / 2)
     with pytest.raises(ValueError, match=r"^block 1 holds .*Pass smaller blocks"):
         BayesianLDA(**PARAMS).fit(CountBlocks([counts[:5], counts]))
 

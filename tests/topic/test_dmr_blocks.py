@@ -14,6 +14,7 @@ from sk_sgmcmc.datasets import CountBlocks, make_dmr
 from sk_sgmcmc.samplers import Gibbs
 from sk_sgmcmc.topic._counts.chain import CollapsedChain
 from sk_sgmcmc.topic._counts.corpus import AssignedShards
+from sk_sgmcmc.topic._counts.documents import MatrixCorpus
 from sk_sgmcmc.topic._counts.record import scored_draws
 from sk_sgmcmc.topic._counts.word_prior import WordPrior
 from sk_sgmcmc.topic._dmr.coefficients import Coefficients, CurvatureSums
@@ -21,7 +22,6 @@ from sk_sgmcmc.topic._dmr.document_prior import MetadataPrior
 from sk_sgmcmc.topic._dmr.evidence import Evidence, EvidenceInShards
 from sk_sgmcmc.topic._dmr.group_counts import group_counts
 from sk_sgmcmc.topic._dmr.metadata import MetadataEncoder
-from sk_sgmcmc.utils import Corpus
 from tests.cases import THRESHOLD, z_scores
 from tests.common.compare import mapped_files
 from tests.conftest import importorskip
@@ -81,7 +81,7 @@ def test_shards_together_know_what_all_documents_know(limits, in_groups, planted
     encoder = MetadataEncoder().fit(encoded)
     blocks = CountBlocks([X], shard_tokens=300)
     shards = block_corpus(blocks, 3, described=encoded, prepare=encoder.rows).shards
-    corpus = Corpus.from_counts(X)
+    corpus = MatrixCorpus.from_counts(X)
     whole = shard_of(corpus.with_described(encoded), prepare=encoder.rows)
     assert shards.n_shards > 4 and (whole.group.max() < 60) == in_groups
     z = np.random.default_rng(0).integers(3, size=shards.words.size).astype(np.uint16)

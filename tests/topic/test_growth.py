@@ -12,7 +12,7 @@ from sk_sgmcmc.datasets import CountBlocks, make_dmr, make_lda
 from sk_sgmcmc.metrics import align_topics, hellinger_distances
 from sk_sgmcmc.topic._counts import growth
 from sk_sgmcmc.topic._counts.corpus import InMemoryShards, KeptCorpus, TokenCorpus
-from sk_sgmcmc.utils import Corpus
+from sk_sgmcmc.topic._counts.documents import MatrixCorpus
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
 from tests.common.instances import LDA
 from tests.conftest import importorskip
@@ -244,7 +244,7 @@ def test_documents_keep_their_metadata_when_others_are_appended(make):
     rng = np.random.default_rng(0)
     X, given = rng.poisson(0.4, size=(90, 12)), rng.integers(3, size=(90, 2)).astype(float)
     corpora = [
-        Corpus.from_counts(X[part]).with_described(make(given[part]))
+        MatrixCorpus.from_counts(X[part]).with_described(make(given[part]))
         for part in (slice(0, 30), slice(30, 60), slice(60, 90))
     ]
     kept = KeptCorpus(TokenCorpus(corpora[0], InMemoryShards, 2).documents)

@@ -9,11 +9,11 @@ from scipy import special
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import SCIR, SGRLD
 from sk_sgmcmc.topic._counts.document_prior import DocumentPrior
+from sk_sgmcmc.topic._counts.documents import MatrixCorpus
 from sk_sgmcmc.topic._counts.word_prior import WordPrior
 from sk_sgmcmc.topic._minibatch import simplex_topics as _waiting
 from sk_sgmcmc.topic._minibatch.chain import MinibatchChain
 from sk_sgmcmc.topic._minibatch.simplex_topics import LONGEST, LazyTopics
-from sk_sgmcmc.utils.corpus import Corpus
 from tests.cases import N_BATCHES, THRESHOLD, z_scores
 from tests.corpora import token_corpus
 from tests.tiny_lda import batch_means, make_chain, statistics
@@ -224,7 +224,7 @@ class Recording(Assigning):
 
 @pytest.fixture(scope="module")
 def corpus():
-    return Corpus.from_counts(make_lda(n_samples=400, n_features=1500, n_components=5, random_state=0).counts)
+    return MatrixCorpus.from_counts(make_lda(n_samples=400, n_features=1500, n_components=5, random_state=0).counts)
 
 
 def lda_chain(make, corpus, n_iter, seed=0, step_size=0.5, n_batch=8):

@@ -7,8 +7,9 @@ import pytest
 from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA
-from sk_sgmcmc.topic._counts import corpus as _tokens
-from sk_sgmcmc.utils import Corpus
+from sk_sgmcmc.topic._counts import corpus as shards
+from sk_sgmcmc.topic._counts import documents as _tokens
+from sk_sgmcmc.topic._counts.documents import MatrixCorpus
 from sk_sgmcmc.utils._memory import available_memory
 from tests.common.compare import run_python
 from tests.corpora import shard_of
@@ -17,7 +18,7 @@ GIB = 2.0**30
 
 
 def corpus(count, shape=(2000, 200)):
-    return Corpus.from_counts(np.full(shape, float(count)))
+    return MatrixCorpus.from_counts(np.full(shape, float(count)))
 
 
 @pytest.mark.parametrize(("count", "n_chains", "needed"), [(500, 1, 2e8 * 6), (500, 4, 2e8 * 12), (499.5, 1, 2e8 * 30)])
@@ -36,7 +37,7 @@ def test_the_estimate_is_what_one_fit_takes_at_least():
     assert tokens.words.nbytes == 4 * tokens.words.size and tokens.weights.size == 0
     model = BayesianLDA(n_components=2, n_iter=2, n_chains=3, random_state=0).fit(np.full((20, 20), 50.0))
     each = [chain.data.documents.words.itemsize + len(model._chains) * chain.z.itemsize for chain in model._chains]
-    assert each == [_tokens.WORD_BYTES + 3 * _tokens.TOPIC_BYTES] * 3
+    assert each == [shards.WORD_BYTES + 3 * shards.TOPIC_BYTES] * 3
 
 
 @pytest.mark.parametrize("largest", [1e7, 2.0**53])

@@ -2,7 +2,7 @@
 
 A shard is a range of documents that is processed together. The number of shards depends on the size of the corpus and
 of the topics, never on the number of threads or machines, so draws do not depend on these. Shards on Dask workers are
-in `dask_shards`.
+in `dask_shards`, and the checked counts from which all of them are made in `documents`.
 """
 
 import errno
@@ -22,21 +22,12 @@ from scipy import sparse
 from ...kernels.math import lanes
 from ...kernels.models.lda import assignments
 from ...utils import row_keys
-from ...utils._memory import available_memory
 from ...utils._numbers import summable
-from ...utils.blocks import joined_checksums
 
-# Counts with no more tokens than this always fit in memory, and are not checked.
-_MANY_TOKENS = 2 * 10**7
-# Counts with more tokens per stored entry are refused: text has a few, and expanding so many takes hours, while scaled
-# counts show the same.
-_TOKENS_PER_ENTRY = 1000
 WORD_BYTES, TOPIC_BYTES, WEIGHT_BYTES = 4, 2, 8  # Bytes of a token's word, topic and weight.
-_COPIES_OF_WEIGHTS = 3  # Copies that are in memory while weights are made.
 # Most shards in memory, with which burn-in ends in the same state as with one; and fewest tokens of such a shard.
 _MOST_SHARDS, _MIN_TOKENS = 16, 100_000
-_SHARD_TOKENS = 2_000_000  # Tokens of a shard of blocks: some tenths of a second of work.
-_CELLS_PER_TOKEN = 4  # Most cells of the topics per token of a shard, so that copying the topics costs little.
+CELLS_PER_TOKEN = 4  # Most cells of the topics per token of a shard, so that copying the topics costs little.
 SAMPLE = 5_000_000  # Tokens of the documents from which chains over blocks start.
 _SHARDS_PER_CALL = 4  # Shards per thread before control returns to Python, so that Ctrl-C waits for less than a round.
 _DOCS_AT_ONCE = 100_000  # Documents whose metadata are averaged at a time, to limit memory.
@@ -248,6 +239,10 @@ class KeptCorpus:
         """Encoded metadata of the documents, (n_docs, n_columns), or None."""
         return None if self.shard.described is None else self.shard.given[self.shard.group]
 
+    def n_shards(self, n_topics):
+        """Number of shards for ``n_topics`` topics."""
+        return shards_in_memory(self, n_topics)
+
     @property
     def checksum(self):
         """A checksum of the documents."""
@@ -287,109 +282,12 @@ class KeptCorpus:
         return KeptCorpus(joined.of_docs(order)._replace(described=described)), is_new[order]
 
 
-class BlockCorpus:
-    """Checked counts in blocks, for a corpus that does not fit in memory as a `Corpus`.
-
-    Parameters
-    ----------
-    blocks : CountBlocks
-    described : ndarray or csr_array of shape (n_docs, n_columns), or None
-        Encoded metadata of the documents.
-    """
-
-    word_counts = None  # Unknown until all tokens are assigned.
-
-    def __init__(self, blocks, described=None):
-        self.blocks, self.described = blocks, described
-        self.n_docs, self.n_words = blocks.shape
-        self.n_tokens = blocks.n_tokens
-        self.is_whole = all(each.is_whole for each in blocks.sizes)
-        self.has_unit_rows = all(each.has_unit_rows for each in blocks.sizes)
-        self.is_hardly_whole = all(each.is_hardly_whole for each in blocks.sizes if each.n_tokens)
-
-    @property
-    def checksum(self):
-        """As for `Corpus`; it does not depend on how the documents are divided into blocks."""
-        return joined_checksums(self.blocks.sizes)
-
-    def with_described(self, described):
-        """As for `Corpus`."""
-        return BlockCorpus(self.blocks, described)
-
-    def corpora(self):
-        """Iterate over the blocks that contain documents, as `Corpus`."""
-        doc = 0
-        for corpus in self.blocks.corpora():
-            if corpus.n_docs:
-                own = None if self.described is None else self.described[doc : doc + corpus.n_docs]
-                yield corpus.with_described(own)
-            doc += corpus.n_docs
-
-    def in_memory(self):
-        """Raise, since the counts do not fit in memory."""
-        raise TypeError("X is a CountBlocks, and this needs a matrix in memory; pass some of the documents.")
-
-    to_csr = in_memory
-
-    def n_shards(self, n_topics):
-        """Number of shards for ``n_topics`` topics."""
-        least = self.n_words * n_topics / _CELLS_PER_TOKEN
-        return max(1, round(self.n_tokens / (self.blocks.shard_tokens or max(_SHARD_TOKENS, least))))
-
-    def refuse_too_many_tokens(self, n_chains, *, here=True):
-        """Raise if few entries stand for very many tokens, or if the tokens of a block do not fit in memory.
-
-        The tokens of all blocks lie on disk; free space is checked when their files are made. ``here`` says whether
-        this process, and not a Dask worker, expands blocks into tokens.
-        """
-        there = available_memory() if here else np.inf
-        for i, each in enumerate(self.blocks.sizes):
-            needed = each.n_tokens * (WORD_BYTES + (0 if each.is_whole else _COPIES_OF_WEIGHTS * WEIGHT_BYTES))
-            what = f"{self.blocks.name_of(i)} holds {each.n_tokens:.3g} tokens"
-            _refuse(what, each.n_tokens, each.n_entries, needed, there, "smaller blocks")
-        needed = self.n_tokens * (WORD_BYTES + n_chains * TOPIC_BYTES)
-        n_entries = sum(each.n_entries for each in self.blocks.sizes)
-        _refuse(f"X holds {self.n_tokens:.3g} tokens", self.n_tokens, n_entries, needed, np.inf, "smaller blocks")
-
-
-def refuse_too_many_tokens(corpus, n_chains, instead="parts of its rows to partial_fit"):
-    """Raise if the tokens of a `Corpus` do not fit in memory, or if few entries stand for very many tokens.
-
-    ``instead`` completes the remedy "Pass ..." of the message.
-    """
-    n_tokens = float(corpus.n_tokens)
-    if n_tokens <= _MANY_TOKENS:
-        return
-    weights = 0 if corpus.is_whole else _COPIES_OF_WEIGHTS * WEIGHT_BYTES
-    needed = n_tokens * (WORD_BYTES + n_chains * TOPIC_BYTES + weights)
-    what = f"X holds {n_tokens:.3g} tokens, its largest entry being {corpus.counts.max():.3g}"
-    _refuse(what, n_tokens, corpus.counts.size, needed, available_memory(), instead)
-
-
-def _refuse(what, n_tokens, n_entries, needed, there, instead):
-    if n_tokens <= _MANY_TOKENS:
-        return
-    if needed > there:
-        why = f"but only {there / 2**30:.3g} GiB are free"
-        how = f"Pass {instead}, or scale its counts down"
-    elif n_tokens > _TOKENS_PER_ENTRY * n_entries:
-        why = f"for only {n_entries} entries that are not zero, and hours"
-        how = "Scale its counts down"
-    else:
-        return
-    factor = 10.0 ** np.floor(np.log10(_MANY_TOKENS / n_tokens))
-    raise ValueError(
-        f"{what}; giving every token a topic takes at least {needed / 2**30:.3g} GiB, {why}. {how}: X * {factor:.0e} "
-        "has the same proportions, and the wider posterior of so many fewer tokens."
-    )
-
-
 class TokenCorpus:
     """Documents as tokens in shards, with the batch size and scale of a run; all chains of a run share it.
 
     Parameters
     ----------
-    corpus : Corpus or BlockCorpus
+    corpus : MatrixCorpus, BlockCorpus or KeptCorpus
     make_shards : callable
         Called with this object; returns its shards, `InMemoryShards`, `MemoryMappedShards` or `DaskShards`.
     n_topics : int
@@ -467,9 +365,7 @@ class TokenCorpus:
     @property
     def shards_wanted(self):
         """Number of shards."""
-        if hasattr(self.corpus, "n_shards"):
-            return self.corpus.n_shards(self.n_topics)
-        return number_of_shards(self.n_tokens, self.n_words * lanes.padded(self.n_topics))
+        return self.corpus.n_shards(self.n_topics)
 
     def mean_of(self, values_of):
         """Mean over documents of ``values_of(given)``, (n,), a function of (n_groups, n_columns) to (n_groups, n)."""
@@ -481,9 +377,14 @@ class TokenCorpus:
         return total / self.n_docs
 
 
+def shards_in_memory(corpus, n_topics):
+    """Number of shards in memory of a corpus for ``n_topics`` topics."""
+    return number_of_shards(corpus.n_tokens, corpus.n_words * lanes.padded(n_topics))
+
+
 def number_of_shards(n_tokens, n_cells):
     """Number of shards in memory for ``n_tokens`` tokens and topics of ``n_cells`` cells; 1 for small corpora."""
-    least = max(_MIN_TOKENS, n_cells / _CELLS_PER_TOKEN)
+    least = max(_MIN_TOKENS, n_cells / CELLS_PER_TOKEN)
     return int(min(max(n_tokens // least, 1), _MOST_SHARDS))
 
 

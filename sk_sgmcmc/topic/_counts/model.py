@@ -26,16 +26,16 @@ from ...chains.growth import GrowthPlan, is_within, known_with, planned_update
 from ...metrics import doc_topic_proportions, document_completion, split_tokens
 from ...metrics.completion import joined_results, words_of
 from ...samplers._registry import fitting_pair
-from ...utils import Corpus, as_precise_as, check_counts
+from ...utils import as_precise_as
 from ...utils._containers import refuse_dask
 from ...utils._dask import lazy_for_dask
 from ...utils._numbers import interval_tails
 from ...utils._parameters import keyword_parameters
-from ...utils._sklearn import Interval, StrOptions, validate_data
+from ...utils._sklearn import Interval, StrOptions
 from ...utils._tables import aligned, checked_names
 from ...utils._typing import AnyArray, FloatArray, Table
-from ...utils.blocks import CountBlocks, CountsLike
-from ...utils.corpus import refuse_texts, warn_if_empty, warn_of_other_values
+from ...utils.blocks import CountsLike
+from ...utils.corpus import warn_if_empty, warn_of_other_values
 from .._agreement import number_topics
 from .._draws import Samples, chosen_draws
 from .._minibatch.updates import SWEEPS, after_block, digest_of, refuse_other_pair, warn_if_fitted
@@ -44,8 +44,8 @@ from .._results.documents import proportion_draws
 from .._results.regression import plug_in_table, warn_of_short_documents
 from .._results.topics import merged, new_topics, refuse_merged
 from .checks import check_duplicate_topics, check_spread, check_unigram
-from .corpus import BlockCorpus, KeptCorpus, KeptShards, TokenCorpus, refuse_too_many_tokens
-from .dask_shards import checked_blocks
+from .corpus import KeptCorpus, KeptShards, TokenCorpus
+from .documents import input_of, refuse_too_many_tokens
 from .growth import HOTTEST
 from .growth import SWEEPS as FIT_SWEEPS
 from .plan import (
@@ -54,16 +54,14 @@ from .plan import (
     checked_total,
     default_batch,
     default_steps,
-    refuse_minibatches,
     resolved_sampler,
-    shards_of,
     stores_assignments,
     stream_batch,
 )
 from .predictive import PredictiveProbe, predictive_draws
 from .record import best_chain, kept_draws, scored_draws
 from .tables import TopicsOfWords
-from .vocabulary import aligned_counts, extend_names, padded
+from .vocabulary import extend_names, padded
 from .word_prior import LEAST_PASSES, FittedWordPrior, WordPrior
 
 # Share of burn-in that consists of collapsed sweeps; see TopicChain.
@@ -207,30 +205,17 @@ class CountTopicModel(TopicsOfWords):
 
         ``described`` is the encoded metadata of the documents, (n_docs, n_columns).
         """
-        if self._is_in_blocks(X):
-            corpus = BlockCorpus(checked_blocks(X))
-            validate_data(self, np.zeros((1, corpus.n_words)), reset=reset)
-        elif not reset and self.new_features == "extend" and hasattr(X, "columns"):
-            corpus = Corpus.from_counts(aligned_counts(X, self), whom=type(self).__name__)
-        else:
-            refuse_texts(X, type(self).__name__)
-            dtypes = [np.float64, np.float32, np.int64, np.int32]
-            checked = validate_data(self, X, reset=reset, accept_sparse=True, dtype=dtypes, ensure_all_finite=False)
-            corpus = Corpus.from_counts(check_counts(checked, whom=type(self).__name__))
+        corpus = self._input(X).corpus(self, reset=reset)
         if reset:
             warn_of_other_values(corpus, type(self).__name__)
         return corpus if described is None else corpus.with_described(_checked_rows(described, corpus.n_docs))
 
-    def _is_in_blocks(self, X):
-        """Whether X consists of blocks of counts; raises if this model does not take them."""
-        found = isinstance(X, CountBlocks) or type(X).__module__.startswith("dask.array")
-        if found and not self._takes_blocks:
-            refuse_dask(X)
-            raise TypeError(
-                f"{type(self).__name__} does not take CountBlocks; BayesianLDA, DMRTopicModel and "
-                "GammaProcessTopicModel do. Pass a matrix in memory, or block after block to partial_fit."
-            )
-        return found
+    def _input(self, X):
+        """X as a `MatrixInput` or `BlockInput`; raises if it is in blocks and this model does not take them."""
+        given = input_of(X)
+        if not self._takes_blocks:
+            given.refuse_for(type(self).__name__)
+        return given
 
     # -- fit -------------------------------------------------------------------------------------------------------
 
@@ -266,8 +251,7 @@ class CountTopicModel(TopicsOfWords):
     def _fit(self, X, feature_names=None, **given):
         self._validate_params()
         sampler, pair = self._checked_sampler()
-        if self._is_in_blocks(X):
-            refuse_minibatches(sampler, pair)
+        self._input(X).refuse_minibatches(sampler, pair)
         corpus = self._check_X(X, reset=True, **given)
         warn_if_empty(corpus)
         self._begin(checked_names(feature_names, self._n_words_of(corpus)))
@@ -279,14 +263,10 @@ class CountTopicModel(TopicsOfWords):
         fits_word_prior = stored and pair[0] != "euclidean" and self._fits_word_prior(n_warm * n_batch / corpus.n_docs)
         config, alpha = self._chain_config(sampler, pair, corpus, n_batch, stored, plan)
         chains = self._new_chains(config, alpha, n_warm=n_warm, fits_word_prior=fits_word_prior)
-        if self._collapses(sampler) and not hasattr(corpus, "blocks"):
+        if self._collapses(sampler):
             self._known = known_with(self._known, digest_of(corpus))
-            self._keep(config.data if self._keeps(corpus.n_tokens) else None)
+            self._keep(config.data if corpus.may_be_kept(self.keep_documents) else None)
         return self._run([chain.bind(config.data) for chain in chains], n_iter)
-
-    def _keeps(self, n_tokens):
-        """Whether documents with so many tokens are kept."""
-        return is_within(self.keep_documents, n_tokens)
 
     def _keep(self, data):
         """Keep the documents of a `TokenCorpus` in memory, or none."""
@@ -348,7 +328,7 @@ class CountTopicModel(TopicsOfWords):
         """The `TokenCorpus` of a corpus, to which chains are bound; with the documents of a growing corpus, if any."""
         (n_batch, total), early = self._token_args, None
         more = {"n_threads": self._threads_per_chain(), "n_chains": self.n_chains, "prepare": self._prepared}
-        make = shards_of(corpus, self.n_chains)
+        make = corpus.choose_shards(self.n_chains)
         if self._young is not None:
             early = TokenCorpus(self._young.corpus, make, self.n_components, prepare=self._prepared).documents
         return TokenCorpus(corpus, make, self.n_components, n_batch=n_batch, total_samples=total, early=early, **more)
@@ -461,15 +441,9 @@ class CountTopicModel(TopicsOfWords):
         """
         self._validate_params()
         self._checked_sampler(streams=True)
-        for block in self._blocks_of(X):
+        for block, _ in self._input(X).parts():
             self._partial_fit(block, feature_names)
         return self
-
-    def _blocks_of(self, X):
-        """Iterate over X block by block, as matrices in memory."""
-        if not self._is_in_blocks(X):
-            return [X]
-        return (corpus.to_csr() for corpus in BlockCorpus(checked_blocks(X)).corpora())
 
     def _partial_fit(self, X, feature_names=None, **given):
         self._validate_params()
@@ -521,7 +495,8 @@ class CountTopicModel(TopicsOfWords):
         block, word_prior = self._token_corpus(corpus), self._priors(self._n_words_of(corpus))[1]
         digest = digest_of(corpus)
         is_known = digest in self._known
-        grows = self._kept is not None and self._keeps(self._kept.n_tokens + (0 if is_known else corpus.n_tokens))
+        n_new = 0 if is_known else corpus.n_tokens
+        grows = self._kept is not None and is_within(self.keep_documents, self._kept.n_tokens + n_new)
         if not grows:
             self._refuse_taking_in()
         # All arguments are checked at this point: below, chains change and nothing is refused.

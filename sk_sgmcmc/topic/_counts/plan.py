@@ -1,22 +1,16 @@
 """The configuration of a run: the chain class of a sampler, its step size, the batch size and the number of steps."""
 
 from copy import copy
-from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple
-
-from joblib.parallel import get_active_backend
 
 from ...chains.chain import DrawPlan, StreamPlan
 from ...samplers._base import Sampler
 from ...samplers.schedules import ConstantStep
 from ...utils._warnings import warn_user
-from ...utils.blocks import present_client
 from .._minibatch.chain import MinibatchChain
 from .._minibatch.particles import ParticleTopicChain
 from .chain import CollapsedChain
-from .corpus import InMemoryShards, MemoryMappedShards, refuse_too_many_tokens
-from .dask_shards import DaskShards
 from .growth import SWEEPS
 from .word_prior import WordPrior
 
@@ -94,32 +88,6 @@ def _with_topics(chain, sampler):
         vars(other).pop(name, None)
     other.first_sampler, other.stored, other.flat, other.n_warm, other.z = sampler, True, None, 0, None
     return other
-
-
-def shards_of(corpus, n_chains):
-    """The class, or function, that makes the shards of a corpus; raises if its tokens need too much memory."""
-    if not hasattr(corpus, "blocks"):
-        refuse_too_many_tokens(corpus, n_chains)
-        return InMemoryShards
-    if n_chains > 1 and not getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False):
-        raise ValueError(
-            f"n_chains={n_chains} over CountBlocks share the files or workers that hold the shards, and cannot run in "
-            "other processes; leave out joblib.parallel_config. Where there is a Dask client, shards run on its "
-            "workers by themselves."
-        )
-    client = present_client()
-    corpus.refuse_too_many_tokens(n_chains, here=client is None)
-    return MemoryMappedShards if client is None else partial(DaskShards, client=client)
-
-
-def refuse_minibatches(sampler, pair):
-    """Raise if a sampler that uses ``pair`` reads minibatches, since X is in blocks and not in memory."""
-    if pair[1] != "conditionals":
-        raise ValueError(
-            f"{type(sampler).__name__} reads minibatches of documents, but fit sweeps over all blocks of CountBlocks; "
-            'use sampler="gibbs", or None with batch_size="auto" and assignments="auto", or pass the blocks to '
-            "partial_fit."
-        )
 
 
 def resolved_sampler(sampler, pair, corpus, scale, whiten):

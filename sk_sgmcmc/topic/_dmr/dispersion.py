@@ -32,8 +32,8 @@ class SharedDispersion:
         """Raise if the coefficients of a chain cannot continue under ``coef_sampler``; None is the default."""
         refuse_other_coef_sampler(chain, coef_sampler)
 
-    def refuse_blocks(self, is_in_blocks):
-        """Raise if documents in blocks cannot be fitted."""
+    def refuse_blocks(self, given):
+        """Raise if the documents ``given``, a `MatrixInput` or `BlockInput`, are in blocks and cannot be fitted."""
 
     def shape_coef(self, parameters):
         """Coefficients whose linear predictors are the logarithms of shapes, of the parameters of draws."""
@@ -103,12 +103,8 @@ class TopicDispersion(SharedDispersion):
     def refuse_other_coef_sampler(self, chain, coef_sampler):
         """Accept the only one that `refuse_sampler` accepts."""
 
-    def refuse_blocks(self, is_in_blocks):
-        if is_in_blocks:
-            raise ValueError(
-                '`X` must be in memory with dispersion="topic"; got blocks. Pass the blocks to `partial_fit`, or use '
-                'dispersion="shared".'
-            )
+    def refuse_blocks(self, given):
+        given.refuse_with('dispersion="topic"', ', or use dispersion="shared"')
 
     def shape_coef(self, parameters):
         means, scales = halves(parameters)

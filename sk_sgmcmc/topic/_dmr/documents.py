@@ -25,11 +25,7 @@ def refuse_table(y):
 
 def taken_apart(model, X, metadata, *, reset):
     """Split an X that may contain metadata into counts, metadata, and the indices of the metadata columns in X."""
-    if model._is_in_blocks(X):
-        raise ValueError(
-            "Blocks hold counts alone; leave metadata_columns=None, and pass metadata=, a table for each block or "
-            "one for all documents."
-        )
+    X = model._input(X).table()
     if model.new_features == "extend":
         raise ValueError(
             'new_features="extend" needs metadata separate from X: pass metadata= and leave metadata_columns=None.'

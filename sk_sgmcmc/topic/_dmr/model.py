@@ -15,7 +15,6 @@ from ...base import all_or_nothing, fits_anew
 from ...chains.checks import CLIPPED_PREDICTOR, INTERCEPTS_NOT_CONVERGED
 from ...samplers._base import Sampler
 from ...samplers._registry import make_sampler
-from ...utils import Corpus
 from ...utils._dask import lazy_for_dask
 from ...utils._numbers import interval_tails
 from ...utils._parameters import keyword_parameters
@@ -25,9 +24,9 @@ from ...utils._typing import AnyArray, Columns, FloatArray, Seed, Table
 from ...utils._warnings import warn_user
 from ...utils.blocks import CountsLike
 from ...utils.corpus import warn_of_other_values
+from .._counts.documents import MatrixCorpus
 from .._lda import BayesianLDA
 from .._results.topics import new_topics, refuse_merged
-from .blocks import blocks_with_metadata, joined_metadata
 from .dispersion import DISPERSIONS
 from .document_prior import (
     COEF_SAMPLER,
@@ -303,7 +302,7 @@ class DMRTopicModel(BayesianLDA):
         self._validate_params()
         self._checked_sampler()  # Check all parameters before the data.
         refuse_table(y)
-        DISPERSIONS[self.dispersion].refuse_blocks(self._is_in_blocks(X))
+        DISPERSIONS[self.dispersion].refuse_blocks(self._input(X))
         return self._fit(X, feature_names, metadata=metadata)
 
     def fit_transform(self, X: CountsLike, y: Any = None, *, metadata: Columns | None = None) -> FloatArray:
@@ -351,7 +350,7 @@ class DMRTopicModel(BayesianLDA):
         self._validate_params()
         self._checked_sampler(streams=True)
         refuse_table(y)
-        for block, own in blocks_with_metadata(X, metadata) if self._is_in_blocks(X) else [(X, metadata)]:
+        for block, own in self._input(X).parts(metadata):
             self._partial_fit(block, feature_names, metadata=own, may_lack=False)
         self.__dict__.pop("_last_table", None)
         self._documents = None
@@ -477,14 +476,12 @@ class DMRTopicModel(BayesianLDA):
         in_X = self.metadata_columns is not None and metadata is None if reset else self._metadata_in_X is not None
         if in_X:
             counts, metadata, places = taken_apart(self, X, metadata, reset=reset)
-            corpus = Corpus.from_counts(counts, whom=type(self).__name__)
+            corpus = MatrixCorpus.from_counts(counts, whom=type(self).__name__)
             if reset:
                 warn_of_other_values(corpus, type(self).__name__)
         else:
             corpus, places = super()._check_X(X, reset=reset), None
-        if hasattr(corpus, "blocks"):
-            metadata = joined_metadata(metadata, corpus.blocks)
-        return corpus, metadata, places
+        return corpus, corpus.joined_metadata(metadata), places
 
     def _described_documents(self, X, metadata):
         """Checked documents for `effects`, with encoded metadata, and their `ObservedMetadata`."""

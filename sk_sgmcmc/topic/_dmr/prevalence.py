@@ -7,10 +7,10 @@ from sklearn.utils.validation import check_is_fitted
 from ...chains.checks import CLIPPED_PREDICTOR
 from ...utils import as_table
 from ...utils._bit_stable import bit_stable_product
+from ...utils._block_tables import joined_metadata
 from ...utils._numbers import interval_tails
 from .._counts.record import scored_draws
 from .._results.topics import summed
-from .blocks import joined_metadata
 from .coefficients import _HIGHEST, _LOWEST
 
 _CELLS_AT_ONCE = 10_000_000  # Cells of draws of the prevalence computed at a time, to limit memory.

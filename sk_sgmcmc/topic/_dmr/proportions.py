@@ -130,7 +130,7 @@ class SampledProportions:
     Parameters
     ----------
     model : DMRTopicModel
-    corpus : Corpus or BlockCorpus
+    corpus : MatrixCorpus or BlockCorpus
         The documents, with encoded metadata.
     observed : ObservedMetadata
         Of the documents.

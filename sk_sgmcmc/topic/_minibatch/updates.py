@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...chains.growth import RECOGNISED, known_with
-from ...utils import Corpus
 from ...utils._warnings import warn_user
+from .._counts.documents import MatrixCorpus
 from .._counts.sweeps import first_temperature, temperature
 
 # A stream keeps its documents until they contain this many tokens. Chains restart from them when they have grown by
@@ -56,7 +56,7 @@ class YoungStream(NamedTuple):
 
     Parameters
     ----------
-    corpus : Corpus
+    corpus : MatrixCorpus
     begun_at : float
         Number of its tokens when chains last started from it.
     repeated : float, default=0.0
@@ -65,7 +65,7 @@ class YoungStream(NamedTuple):
         Whether chains have made the longer restart after repeated blocks, and no new document has come since.
     """
 
-    corpus: Corpus
+    corpus: MatrixCorpus
     begun_at: float
     repeated: float = 0.0
     is_settled: bool = False
@@ -102,7 +102,7 @@ def after_block(young, known, corpus, keeps):
         The growing corpus; None if documents are not kept, or no longer.
     known : frozenset of bytes
         Digests of the blocks that the stream has read.
-    corpus : Corpus
+    corpus : MatrixCorpus
         The block.
     keeps : bool
         Whether a growing corpus begins with this block.

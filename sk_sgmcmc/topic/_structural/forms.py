@@ -4,15 +4,15 @@ Form ``w * n_groups + g`` is word w in documents of group g, so that the forms o
 Corpora, counts and draws of forms are those of an ordinary topic model with a larger vocabulary.
 """
 
-import numpy as np
+from dataclasses import replace
 
-from ...utils import Corpus
+import numpy as np
 
 
 def in_forms(corpus, group, n_groups):
     """A `Corpus` of forms, given the group of each document, (n_docs,)."""
     forms = corpus.words.astype(np.int64) * n_groups + np.repeat(group, np.diff(corpus.indptr))
-    return Corpus(corpus.indptr, forms, corpus.counts, corpus.n_words * n_groups, corpus.described)
+    return replace(corpus, words=forms, n_words=corpus.n_words * n_groups)
 
 
 def of_words(counts, n_groups):

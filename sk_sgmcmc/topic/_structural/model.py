@@ -144,11 +144,11 @@ class StructuralTopicModel(DMRTopicModel):
         """The name of a parameter that requires counts in memory and collapsed Gibbs sampling; None if none is set."""
         return "content" if self.content is not None else "keywords" if self.keywords else None
 
-    def _is_in_blocks(self, X):
-        found, given = super()._is_in_blocks(X), self._restriction
-        if found and given:
-            raise ValueError(f"`X` must be in memory with {given}=; got blocks. Pass the blocks to `partial_fit`.")
-        return found
+    def _input(self, X):
+        given, restriction = super()._input(X), self._restriction
+        if restriction:
+            given.refuse_with(f"{restriction}=")
+        return given
 
     def _checked_sampler(self, *, streams=False):
         fitting = super()._checked_sampler(streams=streams)

@@ -1,17 +1,13 @@
 """Metadata that are passed in blocks, joined into one table."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
 
-from ...utils._containers import is_dask
-from ...utils._sparse import well_formed
-from ...utils._tables import rows_of_table
-from ...utils.blocks import load_block
-from .._counts.corpus import BlockCorpus
-from .._counts.dask_shards import checked_blocks
+from ._containers import is_dask
+from ._sparse import well_formed
+from .blocks import load_block
 
 
 def is_in_tables(metadata):
@@ -89,15 +85,16 @@ def _made_by(function):
     return made
 
 
-def _n_rows(table):
+def n_rows(table):
+    """Number of rows of a table."""
     column = next(iter(table.values()), []) if isinstance(table, Mapping) else table
     return column.shape[0] if hasattr(column, "shape") else len(column)
 
 
 def _refuse_other_length(table, n_docs, name, block):
-    if _n_rows(table) != n_docs:
+    if n_rows(table) != n_docs:
         raise ValueError(
-            f"{name} has {_n_rows(table)} rows, but {block} holds {n_docs} documents; give one row for each document."
+            f"{name} has {n_rows(table)} rows, but {block} holds {n_docs} documents; give one row for each document."
         )
 
 
@@ -136,16 +133,3 @@ def _stacked(tables):
         return polars.concat([frame.select(frames[0].columns) for frame in frames])
     return np.concatenate([np.asarray(table) if hasattr(table, "dtype") else np.array(table, dtype=object)
                            for table in tables])  # fmt: skip
-
-
-def blocks_with_metadata(X, metadata):
-    """Iterate over the blocks of X that contain documents, as CSR matrices, together with their metadata."""
-    blocks = checked_blocks(X)
-    table = joined_metadata(metadata, blocks)
-    ends = np.cumsum([0, *(each.n_docs for each in blocks.sizes if each.n_docs)]).tolist()
-    if table is not None and _n_rows(table) != ends[-1]:
-        raise ValueError(
-            f"metadata has {_n_rows(table)} rows and X has {ends[-1]}; give one row of metadata for each document."
-        )
-    for corpus, (start, stop) in zip(BlockCorpus(blocks).corpora(), pairwise(ends), strict=True):
-        yield corpus.to_csr(), None if table is None else rows_of_table(table, slice(start, stop))
