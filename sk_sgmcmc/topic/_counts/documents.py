@@ -158,6 +158,10 @@ class BlockInput:
 class MatrixCorpus(Corpus):
     """Checked counts of documents in memory."""
 
+    def last_block(self):
+        """The documents that `partial_fit` reads last: here all of them."""
+        return self
+
     def joined_metadata(self, metadata):
         """Metadata of the documents as one table, or None."""
         return metadata
@@ -217,6 +221,11 @@ class BlockCorpus:
                 own = None if self.described is None else self.described[doc : doc + corpus.n_docs]
                 yield corpus.with_described(own)
             doc += corpus.n_docs
+
+    def last_block(self):
+        """As for `MatrixCorpus`; `partial_fit` reads block after block."""
+        *_, last = self.corpora()
+        return MatrixCorpus(last.indptr, last.words, last.counts, last.n_words, last.described)
 
     def in_memory(self):
         """Raise, since the counts do not fit in memory."""

@@ -341,7 +341,7 @@ class CountTopicModel(TopicsOfWords):
             )
         corpus = self._check_X(X, reset=False, **given)
         if self._chains[0].plan.streams:
-            *_, corpus = corpus.corpora()  # `partial_fit` read the blocks one by one
+            corpus = corpus.last_block()
         data = self._token_corpus(corpus)
         self._refuse_other_data(data.fingerprint(), f"X of shape {data.n_docs, data.n_words}")
         return self._kept_data(self._kept) if self._has_grown else data
