@@ -12,7 +12,7 @@ known. Each line is one design with the default fit of `DMRTopicModel`:
 ``effects``   coverage of the 90% intervals of `prevalence_difference`, over topics and corpora, and its standard error
               between corpora
 ``shares``    coverage of the 90% intervals of each topic's share of the tokens
-``words``     the same of probabilities of words that are above .01
+``words``     the same of probabilities of words that are above 0.01
 ``rmse``      root mean square error of the effects
 ``s``         processor seconds of a fit, one thread
 ``warned``    share of fits that warned that they have not converged

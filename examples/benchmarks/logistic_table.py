@@ -8,7 +8,7 @@ on columns as they are; scikit-learn's in a pipeline with `StandardScaler`, with
 two lines, class 2 against the rest and all 7 classes. Seconds are processor time of the second of two fits, the
 first of which compiles. "se" is the standard error of the difference in log loss, over rows held out.
 
-Last, coverage: rows with coefficients drawn from the prior, and how often the 90 % intervals hold them.
+Last, coverage: rows with coefficients drawn from the prior, and how often the 90% intervals cover them.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def compare(name, n_rows):
 
 
 def coverage(n_sets, n_rows=300, d=5):
-    """Print how often 90 % intervals hold the coefficients that made the rows."""
+    """Print how often 90% intervals cover the coefficients that made the rows."""
     inside = []
     for seed in range(n_sets):
         rng = np.random.default_rng(seed)
@@ -89,7 +89,7 @@ def coverage(n_sets, n_rows=300, d=5):
         low, high = np.asarray(table["low"])[-d:], np.asarray(table["high"])[-d:]  # after the intercept
         inside.append((low < coef) & (coef < high))
     share, error = np.mean(inside), np.sqrt(0.09 / np.size(inside))
-    print(f"coverage of 90 % intervals over {n_sets} simulated sets of {n_rows} rows: {share:.3f} (se {error:.3f})")
+    print(f"coverage of 90% intervals over {n_sets} simulated sets of {n_rows} rows: {share:.3f} (se {error:.3f})")
 
 
 def main():

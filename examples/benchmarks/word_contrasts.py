@@ -13,7 +13,7 @@ groups differ:
                   group (SAGE)
 ``none``          not at all
 
-Each line is a truth: coverage of the 90% intervals of ``log_ratio`` of words with a probability above .005, and its
+Each line is a truth: coverage of the 90% intervals of ``log_ratio`` of words with a probability above 0.005, and its
 standard error between corpora; the same of strong contrasts, above 1 in absolute value; the slope of estimated on true
 contrasts; the share of intervals that exclude 0 with the wrong sign; processor seconds of a default fit.
 

@@ -43,7 +43,7 @@ for name, (X, y, columns) in tables().items():
     print(f"  log loss held out {log_loss(y_test, model.predict_proba(X_test)):.3f}, scikit-learn's "
           f"{log_loss(y_test, mode.predict_proba(X_test)):.3f}")  # fmt: skip
     print(f"  effective draws of a coefficient: {np.min(table['ess']):.0f} or more")
-    print(f"  90 % intervals without 0: {np.sum(clear[1:])} of {len(columns)} coefficients")
+    print(f"  90% intervals without 0: {np.sum(clear[1:])} of {len(columns)} coefficients")
     parts = model.predict_uncertainty(X_test)
     unsure = np.argsort(-parts.epistemic)[:3]
     low, high = (side[unsure, 1] for side in model.predict_interval(X_test)[1:])
@@ -71,7 +71,7 @@ for ax, (name, (model, columns, scale)) in zip(axes, models.items(), strict=True
     ax.axvline(0.0, color="black", linewidth=0.5)
     ax.set_yticks(range(len(columns)), [columns[j] for j in order])
     ax.set_xlabel("log odds for one standard deviation")
-    ax.set_title(f"{name}, 90 % intervals")
+    ax.set_title(f"{name}, 90% intervals")
 plt.show()
 
 # %%

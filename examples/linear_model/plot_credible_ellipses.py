@@ -3,7 +3,7 @@ Do credible ellipses of a Gaussian's mean have the coverage they claim?
 =======================================================================
 
 `BayesianGaussian` draws the mean and the precision of Gaussian rows. Its posterior is known exactly, so every number
-here can be checked: the draws against the exact posterior, and the 90 % ellipses against the true mean over many data
+here can be checked: the draws against the exact posterior, and the 90% ellipses against the true mean over many data
 sets.
 """
 
@@ -35,8 +35,8 @@ print(f"their spread: {np.round(draws.std(axis=0) / exact.mean.std(axis=0), 3)} 
 print(f"correlation {np.corrcoef(draws.T)[0, 1]:.3f}, exact {np.corrcoef(exact.mean.T)[0, 1]:.3f}")
 
 # %%
-# Many data sets: how often the ellipse holds the true mean
-# ---------------------------------------------------------
+# Many data sets: how often the ellipse covers the true mean
+# ----------------------------------------------------------
 
 LEVEL = 0.9
 radius = stats.chi2(2).ppf(LEVEL)
@@ -53,7 +53,7 @@ for seed in range(N_SETS):
     fitted = BayesianGaussian(n_iter=2000, thin=5, random_state=seed).fit(make(1000 + seed))
     inside.append(distance(TRUTH, fitted.samples_["mean"][0]) < radius)
 error = np.sqrt(LEVEL * (1 - LEVEL) / N_SETS)
-print(f"{LEVEL:.0%} ellipses that hold the true mean: {np.mean(inside):.3f} of {N_SETS} (standard error {error:.3f})")
+print(f"{LEVEL:.0%} ellipses that cover the true mean: {np.mean(inside):.3f} of {N_SETS} (standard error {error:.3f})")
 
 # %%
 # The ellipse
@@ -66,7 +66,7 @@ circle = np.stack([np.cos(angle), np.sin(angle)])
 figure, ax = plt.subplots(figsize=(5, 4), layout="constrained")
 ax.plot(*X.T, ".", color="C7", label="rows")
 ax.plot(*draws.T, ".", color="C0", markersize=2, label="draws of the mean")
-for sample, style, label in ((draws, "-", "90 % ellipse, draws"), (exact.mean, "--", "90 % ellipse, exact")):
+for sample, style, label in ((draws, "-", "90% ellipse, draws"), (exact.mean, "--", "90% ellipse, exact")):
     edge = sample.mean(axis=0)[:, None] + np.sqrt(radius) * np.linalg.cholesky(np.cov(sample.T)) @ circle
     ax.plot(*edge, style, color="black", label=label)
 ax.plot(*TRUTH, "*", color="C3", markersize=12, label="true mean")
@@ -74,4 +74,4 @@ ax.legend()
 plt.show()
 
 # %%
-# **The draws have the exact posterior's ellipse, and for nine in ten data sets the ellipse holds the true mean.**
+# **The draws have the exact posterior's ellipse, and for nine in ten data sets the ellipse covers the true mean.**

@@ -31,19 +31,19 @@ for prior, model in models.items():
 # Intervals of new patients
 # -------------------------
 #
-# The interval of an observation holds 90 % of the new patients; that of the mean is where the average of many patients
+# The interval of an observation holds 90% of the new patients; that of the mean is where the average of many patients
 # with the same measurements would lie.
 
 model = models["normal"]
 mean, low, high = model.predict_interval(X_new, interval=0.9)
 _, low_mean, high_mean = model.predict_interval(X_new, interval=0.9, of="mean")
-print(f"{np.mean((low < y_new) & (y_new < high)):.1%} of the new patients lie in their 90 % intervals")
+print(f"{np.mean((low < y_new) & (y_new < high)):.1%} of the new patients lie in their 90% intervals")
 
 order = np.argsort(mean)
 at = np.arange(len(order))
 plt.figure(figsize=(7, 4))
-plt.fill_between(at, low[order], high[order], color="C0", alpha=0.2, label="90 % of observations")
-plt.fill_between(at, low_mean[order], high_mean[order], color="C0", alpha=0.5, label="90 % interval of the mean")
+plt.fill_between(at, low[order], high[order], color="C0", alpha=0.2, label="90% of observations")
+plt.fill_between(at, low_mean[order], high_mean[order], color="C0", alpha=0.5, label="90% interval of the mean")
 plt.plot(at, y_new[order], ".", color="k", label="new patients")
 plt.xlabel("new patients by predicted progression")
 plt.ylabel("progression after a year")
@@ -64,7 +64,7 @@ for shift, (prior, model) in zip((-0.15, 0.15), models.items(), strict=True):
     plt.plot(at, model.coef_, "o", color="C0" if prior == "normal" else "C1", label=prior)
 plt.axhline(0.0, color="k", lw=0.5)
 plt.xticks(np.arange(X.shape[1]), data.feature_names)
-plt.ylabel("coefficient, 90 % interval")
+plt.ylabel("coefficient, 90% interval")
 plt.legend()
 plt.show()
 

@@ -52,7 +52,7 @@ import matplotlib.pyplot as plt
 paths = np.array(paths)
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), layout="constrained")
 for i, (ax, j) in enumerate(zip(axes, columns, strict=True)):
-    ax.fill_between(seen, paths[:, 0, i], paths[:, 2, i], alpha=0.3, label="stream, 90 %")
+    ax.fill_between(seen, paths[:, 0, i], paths[:, 2, i], alpha=0.3, label="stream, 90%")
     ax.plot(seen, paths[:, 1, i])
     low, high = np.quantile(whole.samples_["coef"][0, :, 0, j], [0.05, 0.95])
     ax.axhspan(low, high, color="C3", alpha=0.3, label="one fit to all rows")

@@ -31,7 +31,7 @@ for there in presence:
 # Fitting
 # -------
 # Components are matched to the true groups only for the plot. A group counts as found while the clusters nearest to its
-# profile weigh more than 5 %.
+# profile weigh more than 5%.
 
 weights, n_clusters = np.zeros((len(blocks), 3)), []
 model = DPCategoricalMixture(likelihood="bernoulli", total_samples=900, random_state=0)
@@ -44,9 +44,9 @@ for b, X in enumerate(blocks):
     n_clusters.append(int(np.sum(model.weights_ > 0.05)))
 born = next((b for b in range(6, 20) if weights[b, 2] > 0.05), None)
 dead = next((b for b in range(12, 20) if weights[b, 0] < 0.05), None)
-print(f"clusters above 5 % after each block: {n_clusters}")
+print(f"clusters above 5% after each block: {n_clusters}")
 print(f"the third group appears in block 6 and is found after block {born}")
-print(f"the first group is last seen in block 11 and weighs less than 5 % after block {dead}")
+print(f"the first group is last seen in block 11 and weighs less than 5% after block {dead}")
 labels = model.predict(blocks[-1])
 right = sum(np.bincount(groups[-1][labels == c]).max() for c in np.unique(labels))
 print(f"in the last block {100 * right / 300:.1f} % of the rows are in the cluster of their group")
@@ -62,7 +62,7 @@ for g, colour in enumerate(("C0", "C1", "C2")):
 axes[0].set(xlabel="block", ylabel="weight (dotted: share in the block)", ylim=0)
 axes[0].legend(frameon=False)
 axes[1].step(range(len(blocks)), n_clusters, where="mid", color="0.2")
-axes[1].set(xlabel="block", ylabel="clusters above 5 %", ylim=0)
+axes[1].set(xlabel="block", ylabel="clusters above 5%", ylim=0)
 for ax in axes:
     ax.spines[["top", "right"]].set_visible(False)
 plt.show()

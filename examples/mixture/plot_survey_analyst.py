@@ -106,12 +106,12 @@ some = slice(0, 1000)
 consensus = mixture.consensus_partition(survey[some])
 sizes = np.bincount(consensus.labels)
 print(
-    f"{np.sum(sizes > 10)} segments of more than ten respondents; 90 % of the draws within {consensus.radius:.2f} nats"
+    f"{np.sum(sizes > 10)} segments of more than ten respondents; 90% of the draws within {consensus.radius:.2f} nats"
 )
 print(f"adjusted Rand index with the planted segments: {adjusted_rand_score(segment[some], consensus.labels):.2f}")
 proba = mixture.predict_proba(survey)
 sure = proba.max(axis=1) > 0.9
-print(f"{sure.mean():.0%} of the respondents belong to their segment with more than 90 % probability; of them")
+print(f"{sure.mean():.0%} of the respondents belong to their segment with more than 90% probability; of them")
 print(f"the index is {adjusted_rand_score(segment[sure], proba[sure].argmax(axis=1)):.2f}")
 
 # %%

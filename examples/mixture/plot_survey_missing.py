@@ -66,7 +66,7 @@ for share in shares:
 # %%
 # The clusters
 # ------------
-# Of the complete answers: the probability of a yes to each question in the largest clusters, with 90 % intervals,
+# Of the complete answers: the probability of a yes to each question in the largest clusters, with 90% intervals,
 # beside that in all rows; and which rows are together. A clear cluster is a dark square.
 
 from sk_sgmcmc.inspection import CoClusteringDisplay, ProfileDisplay
@@ -74,7 +74,7 @@ from sk_sgmcmc.inspection import CoClusteringDisplay, ProfileDisplay
 ProfileDisplay.from_estimator(models[0], clusters=range(min(6, models[0].n_clusters_)))
 CoClusteringDisplay.from_estimator(models[0], X, n_rows=500)
 consensus = models[0].consensus_partition(X[::3])
-print(f"one clustering of every third row: {consensus.labels.max() + 1} clusters; 90 % of the draws are within "
+print(f"one clustering of every third row: {consensus.labels.max() + 1} clusters; 90% of the draws are within "
       f"{consensus.radius:.2f} nats of it")  # fmt: skip
 
 # %%
@@ -101,5 +101,5 @@ axes[2].spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# **With 30 % of the answers missing, the removed ones are predicted about as well as with 10 % missing, and far better
+# **With 30% of the answers missing, the removed ones are predicted about as well as with 10% missing, and far better
 # than by the frequency of yes for each question; but it is less certain which cluster a row is in.**

@@ -3,11 +3,11 @@
     python examples/reproduce/calibration.py --results calibration.jsonl --table doc/user_guide/_calibration_table.rst
 
 A replicate draws parameters from the prior and data given them, and fits a model with that prior, all else by default.
-If its draws have the posterior's law, the rank of a true value among them is uniform, and a central interval of 90 % of
+If its draws have the posterior's law, the rank of a true value among them is uniform, and a central interval of 90% of
 the draws holds it nine times in ten, however few draws there are. Ranks are those of a few quantities that do not
 depend on the order of topics or clusters; ties, and the place within a rank, are drawn at random.
 
-Printed for each pair: the share of true values in intervals of 50 % and of 90 % of the draws, with standard errors over
+Printed for each pair: the share of true values in intervals of 50% and of 90% of the draws, with standard errors over
 replicates, the p-value of uniform ranks (Kolmogorov-Smirnov, the least of all quantities times their number), and the
 share of fits with a `ConvergenceWarning`. The first row of an estimator is a sampler whose draws are exact, or nearly
 so. The others see the same data, and have a star where a coverage differs from that of the first by more than three
@@ -367,7 +367,7 @@ def one(name, sampler, replicate):
 
 
 def summary(records):
-    """(coverage, standard error) of 50 % and 90 %, the p-value of uniform ranks, and the share that warned."""
+    """(coverage, standard error) of 50% and 90%, the p-value of uniform ranks, and the share that warned."""
     u = np.array([r["u"] for r in records])
     n = len(u)
     found = []
@@ -394,7 +394,7 @@ def falls_short(records, exact):
 def table(records, path=None):
     """Print the table, and write it as reStructuredText."""
     lines, exact = [], None
-    print(f"{'estimator':28s}{'sampler':17s}{'n':>4s}  {'50 %':>12s}  {'90 %':>12s}  {'p':>7s}  warned  seconds")
+    print(f"{'estimator':28s}{'sampler':17s}{'n':>4s}  {'50%':>12s}  {'90%':>12s}  {'p':>7s}  warned  seconds")
     for model, sampler in PAIRS:
         these = [r for r in records if (r["model"], r["sampler"]) == (model, sampler)]
         if not these:
@@ -415,7 +415,7 @@ def table(records, path=None):
     n_pairs = len({(r["model"], r["sampler"]) for r in records})
     print(f"{len(records)} fits of {n_pairs} pairs, {total / 60:.0f} minutes")
     if path is not None:
-        heads = ("Estimator", "Sampler", "Replicates", "50 %", "90 %", "p of ranks", "Warned")
+        heads = ("Estimator", "Sampler", "Replicates", "50%", "90%", "p of ranks", "Warned")
         head = "   * - " + "\n     - ".join(heads)
         path.write_text("\n".join([".. list-table::", "   :header-rows: 1", "", head, *lines, ""]), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Do the intervals of a covariate's effect on prevalence hold the truth as often as they promise?
+"""Do the intervals of a covariate's effect on prevalence cover the truth as often as they promise?
 
     python examples/reproduce/covariate_effects.py --results effects.jsonl     # 100 planted corpora
 
@@ -36,7 +36,7 @@ def true_effect(data, column, values):
 
 
 def record(seed, n_documents, n_iter):
-    """For each covariate, whether the interval of each topic's effect holds the truth, and the means and truths."""
+    """For each covariate, whether the interval of each topic's effect covers the truth, and the means and truths."""
     data = make_dmr(n_documents, 60, 3, 2, 40, random_state=seed, **PRIOR)
     metadata = {"number": data.metadata[:, 0], "answer": data.metadata[:, 1]}
     model = DMRTopicModel(3, formula="~ number + answer", n_iter=n_iter, thin=1, random_state=seed, **PRIOR)

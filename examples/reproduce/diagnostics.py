@@ -4,7 +4,7 @@
 
 Planted data are fitted by default and ten times as long, others far too shortly and ten times as long. Two fits agree
 if no mean in ``diagnostics_`` differs by more than half a posterior standard deviation; for topic models, whose log
-predictive is what counts, if this differs by at most 1 % (of the perplexity of a word; of the cosine for directions).
+predictive is what counts, if this differs by at most 1% (of the perplexity of a word; of the cosine for directions).
 They disagree if a difference is more than twice as large. Short fits of topic models start at random.
 
 A false alarm is a warning about a default fit that the long one agrees with; a missed one is a short fit that the long

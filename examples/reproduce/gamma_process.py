@@ -4,17 +4,17 @@
     python examples/reproduce/gamma_process.py --corpus reuters21578 --part table
 
 ``--part table``
-    Corpora of the 2,000 words with the highest document frequency; the earlier 60 % of the documents for training; at
+    Corpora of the 2,000 words with the highest document frequency; the earlier 60% of the documents for training; at
     most 100 topics; minibatches of 500 documents, 200 of burn-in and 15 draws, one in 13 of the next 200, since chains
     start by passes that do much of the work (the paper's numbers: ``--n-iter 3000 --thin 100``). Of each test document,
-    80 % of the tokens are observed and the rest predicted, with the probability averaged over the draws; one in four
+    80% of the tokens are observed and the rest predicted, with the probability averaged over the draws; one in four
     test documents is scored. Batch sizes and step sizes of the paper are in a supplement that is lost; its Reuters
     corpus (RCV1, 804,414 documents, 10,000 words) is not public: ours is Reuters-21578, so its column shows how
     samplers differ and not what the level is. An iteration is a minibatch of assignments, topics, and 20 steps of the
     weights; the last figure is the time of those 20 steps. Seconds are of processor time.
 ``--part planted``
     Twenty data sets with a known number of topics, 3 to 12 of unequal weights: how often is the posterior mode of the
-    number of topics with at least 1 % of the weight within one of the truth?
+    number of topics with at least 1% of the weight within one of the truth?
 """
 
 import argparse
@@ -51,7 +51,7 @@ SAMPLERS = {
 
 
 def load(corpus):
-    """Training and test counts (the earlier 60 % and the rest) of the words that are in most training documents."""
+    """Training and test counts (the earlier 60% and the rest) of the words that are in most training documents."""
     if corpus == "synthetic":
         counts = datasets.make_lda(300, 200, 6, random_state=0).counts
         first = np.arange(300) < 180

@@ -1,10 +1,10 @@
-"""Do intervals of a new document's topics hold the truth as often as they promise, at every length of document?
+"""Do intervals of a new document's topics cover the truth as often as they promise, at every length of document?
 
     python examples/reproduce/proportion_intervals.py
 
 Corpora are drawn from latent Dirichlet allocation and fitted by `BayesianLDA`; then new documents of several lengths
 are drawn from the same topics, and ``transform_draws`` draws their proportions. Printed for each length: the share of
-90 % intervals that hold the planted proportion, with its standard error over corpora, and the mean width of the
+90% intervals that hold the planted proportion, with its standard error over corpora, and the mean width of the
 intervals.
 """
 
@@ -26,7 +26,7 @@ def intervals(model, counts):
 
 
 def covered(seed, n_documents, n_iter):
-    """For each length, the share of intervals that hold the truth, and their mean width."""
+    """For each length, the share of intervals that cover the truth, and their mean width."""
     data = make_lda(
         n_documents, 200, 5, document_length=60, doc_topic_prior=ALPHA, topic_word_prior=0.1, random_state=seed
     )

@@ -72,7 +72,7 @@ for label, (sampler, options) in runs.items():
     frames = sample(target, sampler, batch_size=60, thin="auto", random_state=0, **options).samples_["x"][0]
     mean, deviation = target.complete(frames)
     inside = np.abs(mean - whole)[missing] < 1.645 * deviation[missing]
-    print(f"{label:40s} error {error(mean):.3f}   90 % intervals hold {inside.mean():.3f} of the missing entries")
+    print(f"{label:40s} error {error(mean):.3f}   90% intervals cover {inside.mean():.3f} of the missing entries")
     answers[label] = mean, deviation
 mean, deviation = target.complete(frame[None])
 print(f"{'the true directions':40s} error {error(mean):.3f}   (no method can do better)")
@@ -97,6 +97,6 @@ ax.legend(fontsize="small")
 plt.show()
 
 # %%
-# **As certain as they should be: 90 % intervals hold 89 to 91 % of the entries that were never seen, and the posterior
+# **As certain as they should be: 90% intervals cover 89 to 91% of the entries that were never seen, and the posterior
 # mean is nearer to them than the best truncated decomposition (0.49 to 0.50 against 0.53; 0.48 with the true directions
 # known).**

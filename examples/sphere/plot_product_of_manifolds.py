@@ -122,12 +122,12 @@ for label, (sampler, options) in runs.items():
     heat = ""
     if "velocity" in draws:
         heat = f"   |v|^2/n {np.mean(np.sum(draws['velocity'] ** 2, axis=-1)) / target.dimension:.3f}"
-    print(f"{label:34s} error {error(mean):.3f}   90 % intervals hold {inside.mean():.3f}   least ESS {ess:.0f}{heat}")
+    print(f"{label:34s} error {error(mean):.3f}   90% intervals cover {inside.mean():.3f}   least ESS {ess:.0f}{heat}")
 
 # %%
 # The axes and their uncertainty
 # ------------------------------
-# Strengths and noise by three samplers, and the loadings of each axis with 95 % intervals.
+# Strengths and noise by three samplers, and the loadings of each axis with 95% intervals.
 
 for label, draws in answers.items():
     s, sigma = UNIT * draws["strengths"][0], np.exp(draws["log_sigma"][0, :, 0])
@@ -148,7 +148,7 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", 
 plt.show()
 
 # %%
-# **Three samplers give the same axes, strengths and noise, and 90 % intervals hold 91 % of the entries that were
+# **Three samplers give the same axes, strengths and noise, and 90% intervals cover 91% of the entries that were
 # hidden. The first axis is known well; of the third, only the loadings of ash and its alcalinity are far from 0. The
 # ten nearest wines fill the holes as well (0.78 against 0.79), but give no uncertainty; a truncated decomposition fills
 # them less well (0.82).**

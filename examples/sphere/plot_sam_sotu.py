@@ -52,7 +52,7 @@ plt.show()
 # %%
 # Words for and against
 # ---------------------
-# The entries of a direction with their 90 % intervals, for the topics with the largest shares of the documents.
+# The entries of a direction with their 90% intervals, for the topics with the largest shares of the documents.
 
 sam = models["SGGMC, minibatches of 50"]
 table = sam.top_words(5, interval=0.9, feature_names=words)

@@ -59,7 +59,7 @@ packages = np.array(["numpy", "scipy", "sklearn"])
 table = dmr.prevalence_difference({**metadata, "package": np.full(X.shape[0], "sklearn")},
                                   {**metadata, "package": np.full(X.shape[0], "scipy")})  # fmt: skip
 order = np.argsort(np.asarray(table["difference"]))
-print("\nshare of a topic, scikit-learn less SciPy, with 90 % intervals")
+print("\nshare of a topic, scikit-learn less SciPy, with 90% intervals")
 for k in [*order[:4], *order[-4:]]:
     values = [np.asarray(table[column])[k] for column in ("difference", "low", "high")]
     print(f"  {values[0]:+.3f} ({values[1]:+.3f} to {values[2]:+.3f})  {', '.join(words[k])}")
@@ -78,7 +78,7 @@ for i, package in enumerate(packages):
     spread = np.abs(np.stack([low[i], high[i]]) - mean[i])[:, order]
     ax.errorbar(mean[i, order], y, xerr=spread, fmt="o", ms=4, lw=1, color=f"C{i}", label=package)
 ax.set_yticks(np.arange(N_TOPICS), [", ".join(words[k]) for k in order], fontsize=8)
-ax.set(xlabel="expected share of a function's docstring, with 90 % interval", xlim=(0, None))
+ax.set(xlabel="expected share of a function's docstring, with 90% interval", xlim=(0, None))
 ax.legend(frameon=False)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -4,8 +4,8 @@ Are the intervals of a topic model's coefficients honest?
 
 `DMRTopicModel` estimates, with intervals, how the prevalence of topics follows metadata of the documents. Here the
 truth is known: many small corpora are drawn from the model itself, each with coefficients drawn from their prior; the
-metadata of each document are a number and a yes-or-no answer. If the intervals are honest, 90 % of the 90 % intervals
-hold the truth.
+metadata of each document are a number and a yes-or-no answer. If the intervals are honest, 90% of the 90% intervals
+cover the truth.
 
 Run as a script, this page fits a hundred corpora; in the gallery, fewer.
 """
@@ -62,7 +62,7 @@ for t, name in enumerate(("intercepts", "the number", "yes or no")):
     print(f"  {name:11s} {100 * inside[..., t].mean():.1f} %")
 print(f"correlation of posterior means with the truth: {np.corrcoef(mean.ravel(), truth.ravel())[0, 1]:.3f}")
 print(
-    f"topics, total variation distance to the truth: median {np.median(distance):.3f}, 95 % below "
+    f"topics, total variation distance to the truth: median {np.median(distance):.3f}, 95% below "
     f"{np.quantile(distance, 0.95):.3f}"
 )
 
@@ -77,7 +77,7 @@ for t, name in enumerate(("intercepts", "the number", "yes or no")):
     spread = np.abs(np.stack([low[some, :, t].ravel(), high[some, :, t].ravel()]) - y)
     axes[0].errorbar(x, y, spread, fmt="o", ms=3, lw=0.7, color=f"C{t}", label=name)
 axes[0].axline((0, 0), slope=1, color="0.3", lw=0.8)
-axes[0].set(xlabel="true coefficient", ylabel="posterior mean and 90 % interval")
+axes[0].set(xlabel="true coefficient", ylabel="posterior mean and 90% interval")
 axes[0].legend(frameon=False)
 axes[1].hist(distance.ravel(), bins=20, color="0.6")
 axes[1].set(xlabel="distance of a topic to the truth", ylabel="topics")
@@ -86,4 +86,4 @@ for ax in axes:
 plt.show()
 
 # %%
-# **They are: about nine in ten of the 90 % intervals hold the truth, and the topics are found.**
+# **They are: about nine in ten of the 90% intervals cover the truth, and the topics are found.**

@@ -146,7 +146,7 @@ for ax, k in zip(axes.ravel(), changing, strict=True):
     ax.set_title(", ".join(words[top[k]]), loc="left", fontsize=9)
     ax.set_ylim(0)
     ax.spines[["top", "right"]].set_visible(False)
-figure.supylabel("expected share of a paragraph, with 90 % band")
+figure.supylabel("expected share of a paragraph, with 90% band")
 plt.show()
 
 # %%

@@ -61,7 +61,7 @@ def planted_shares(rows):
 # %%
 # Two venues in the same year
 # ---------------------------
-# The expected share of a topic in an abstract of one venue minus that of the other, in 2020, with a 90 % interval:
+# The expected share of a topic in an abstract of one venue minus that of the other, in 2020, with a 90% interval:
 
 north, south = ({"year": np.array(["2020"]), "venue": np.array([name])} for name in ("north", "south"))
 difference = {name: np.asarray(column)[order] for name, column in dict(
@@ -77,7 +77,7 @@ print(f"{inside.sum()} of 6 planted differences lie in their interval")
 # %%
 # One venue over the years
 # ------------------------
-# The expected share at one venue, with its 90 % band, and as planted (dashed).
+# The expected share at one venue, with its 90% band, and as planted (dashed).
 
 rows = {"year": YEARS.astype(str), "venue": np.full(len(YEARS), "north")}
 mean, low, high = (part[:, order] for part in model.predict_prevalence(rows, interval=0.9))

@@ -2,7 +2,7 @@
 Which topics are in the docstrings of scientific Python, and how certain are they?
 ==================================================================================
 
-A topic model usually gives one number for each word in each topic. Here every number is a posterior mean with a 90 %
+A topic model usually gives one number for each word in each topic. Here every number is a posterior mean with a 90%
 credible interval: thirty topics of the docstrings of NumPy, SciPy, scikit-learn, numba and joblib, about 5,000
 documents that come with this package's dependencies.
 
@@ -97,7 +97,7 @@ plt.show()
 
 # %%
 sure = (table["top_probability"] > 0.95).mean()
-print(f"{100 * sure:.0f} % of the words shown are among the top ten of their topic in more than 95 % of the draws")
+print(f"{100 * sure:.0f} % of the words shown are among the top ten of their topic in more than 95% of the draws")
 
 # %%
 # **The topics more than halve the perplexity of unseen docstrings, and three in four of their words are beyond doubt;

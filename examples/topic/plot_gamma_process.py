@@ -45,7 +45,7 @@ for name in SAMPLERS:
     models[name] = model.fit(X_train)
     print(
         f"{name:12s} perplexity {model.perplexity(X_test):6.1f} after {model.trace_['seconds'][-1]:4.1f} s, "
-        f"{model.n_topics_} topics of at least 1 % of the weight"
+        f"{model.n_topics_} topics of at least 1% of the weight"
     )
 
 # %%
@@ -64,7 +64,7 @@ axes[1].set(xlabel="seconds")
 axes[0].legend()
 
 # %%
-# The posterior of the weights: means and 90 % credible intervals.
+# The posterior of the weights: means and 90% credible intervals.
 
 table = models["scir"].topic_weights(interval=0.9)
 n_shown = models["scir"].n_topics_

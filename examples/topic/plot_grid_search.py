@@ -111,5 +111,5 @@ for ax in axes:
 plt.show()
 
 # %%
-# **At their best step sizes, the scores of the two samplers differ by .01 to .02, with SCIR ahead on every fold. The
+# **At their best step sizes, the scores of the two samplers differ by 0.01 to 0.02, with SCIR ahead on every fold. The
 # difference is far smaller than the spread of the folds, and shows only because it is taken fold by fold.**

@@ -107,7 +107,7 @@ axes[2].barh(place, 100 * words["probability"], color="C1", alpha=0.45)
 axes[2].hlines(place, 100 * words["low"], 100 * words["high"], color="0.15")
 axes[2].set_yticks(place, words["word"])
 axes[2].invert_yaxis()
-axes[2].set(xlabel="probability (%), 90 % interval", title=f"topic {emerged} at the end")
+axes[2].set(xlabel="probability (%), 90% interval", title=f"topic {emerged} at the end")
 for ax in axes:
     ax.spines[["top", "right"]].set_visible(False)
 plt.show()

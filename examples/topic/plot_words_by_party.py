@@ -62,7 +62,7 @@ for k in (3, 5):
         print(f"  {word:<12} {ratio:+.1f} ({low:+.1f} to {high:+.1f})")
 
 # %%
-# How many words of each topic differ for certain, of those with a probability above .002?
+# How many words of each topic differ for certain, of those with a probability above 0.002?
 
 often = model.components_ > 0.002
 apart, place = np.zeros(N_TOPICS, dtype=int), {word: i for i, word in enumerate(words)}

@@ -239,7 +239,7 @@ def test_resume_gives_the_draws_of_one_run():
 
 
 def test_intervals_cover_what_they_say(global_random_seed):
-    """Of 90 % intervals for coefficients, means and new observations on simulated data, 90 % hold the truth."""
+    """Of 90% intervals for coefficients, means and new observations on simulated data, 90% hold the truth."""
     rng = np.random.default_rng(global_random_seed)
     held = []
     for s in range(120):

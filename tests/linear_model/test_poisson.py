@@ -270,7 +270,7 @@ def test_an_exposure_that_is_forgotten_is_refused_or_told():
 
 
 def test_intervals_cover_what_they_say(global_random_seed):
-    """Of 90 % intervals for coefficients on simulated data, 90 % hold the truth."""
+    """Of 90% intervals for coefficients on simulated data, 90% hold the truth."""
     rng = np.random.default_rng(global_random_seed)
     held = []
     for s in range(100):

@@ -92,7 +92,7 @@ def test_missing_entries_say_nothing(likelihood):
     nothing = np.full((1, 12), np.nan)
     np.testing.assert_allclose(model.score_samples(nothing), 0, atol=1e-6)
     np.testing.assert_allclose(model.predict_proba(nothing)[0], model.weights_, atol=0.02)
-    # 30 % of the entries missing: the clusters are still found.
+    # 30% of the entries missing: the clusters are still found.
     holes = np.where(np.random.default_rng(0).random(X.shape) < 0.3, np.nan, X)
     assert partition_distance(fitted(holes, likelihood).labels_, z) < 0.7
     if likelihood == "bernoulli":

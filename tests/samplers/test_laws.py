@@ -72,7 +72,7 @@ def test_scir_leaves_gamma_invariant_from_the_first_step(shape, h, global_random
 
 
 def test_scir_at_shape_1e_4_has_the_law_of_log_gamma_without_zeros(global_random_seed):
-    # 93 % of these draws are 0 in float64; their logarithms are what the simplex is made of.
+    # 93% of these draws are 0 in float64; their logarithms are what the simplex is made of.
     shape = np.array([1e-4, 1e-4, 1e-3, 1e-2, 0.04])
     target = GammaCells(shape, geometry="simplex")
     rng = np.random.default_rng(global_random_seed)

@@ -71,7 +71,7 @@ def test_intervals_cover_the_planted_topics(planted):
         low, high = np.quantile(draws[:, order], [0.05, 0.95], axis=0)
         inside = (data.components >= low) & (data.components <= high)
         hits, n_cells = hits + inside.sum(), n_cells + inside.size
-    # Between the 5 % and the 95 % quantiles of 100 independent draws lies 89.1 / 101 = 0.882 of the mass, not 0.9. Over
+    # Between the 5% and the 95% quantiles of 100 independent draws lies 89.1 / 101 = 0.882 of the mass, not 0.9. Over
     # 24 data sets the rate was 0.880 with a standard error of 0.005; over three of them it ran from 0.863 to 0.896.
     assert 0.85 < hits / n_cells < 0.91, hits / n_cells
 
