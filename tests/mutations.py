@@ -832,6 +832,7 @@ TOPIC = [
         "tests/topic/test_growth.py",
         ("CollapsedChain.append", "for _ in range(BLOCK_SWEEPS):", "for _ in range(0):"),
         ("CollapsedChain.append", "self.keep_only(in_window(self.kept_docs, documents.n_docs, plan.n_draws))", "pass"),
+        ("CollapsedChain.append", "self.record.take_in(words, self.z[of_new], weights)", "pass"),
         ("CollapsedChain.forget", "self.z = self.data = self.doc_record = None", "pass"),
         ("CollapsedChain.take_in", "self.keep_only(evenly_spaced(self.n_kept))", "pass"),
     ),

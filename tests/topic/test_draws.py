@@ -50,6 +50,26 @@ def test_counts_at_the_bound_of_a_type_come_back_as_they_were(largest):
     np.testing.assert_array_equal(Counts(counts).of_words(np.arange(2)), counts)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("density", [0.0, 0.02, 0.3, 1.0])
+def test_counts_with_further_tokens_are_counts_of_all(density, weighted):
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(3, (40, 7)) * (rng.random((40, 7)) < density) * (1.5 if weighted else 1)
+    words, topics = rng.integers(0, 40, 200), rng.integers(0, 7, 200).astype(np.uint16)
+    weights = rng.random(200) if weighted else np.empty(0)
+    before = Counts(counts)
+    assert before.mass.sum() == counts.sum()
+    after = before.plus(words, topics, weights)
+    expected = counts.astype(float)
+    np.add.at(expected, (words, topics), weights if weighted else 1.0)
+    np.testing.assert_allclose(after.by_topic().T, expected, atol=1e-12)
+    np.testing.assert_allclose(after.mass, expected.sum(axis=0))
+    np.testing.assert_allclose(after.of_words(np.arange(40)), expected, atol=1e-12)
+    np.testing.assert_array_equal(before.by_topic().T, counts)
+    none = before.plus(words[:0], topics[:0], weights[:0])
+    np.testing.assert_array_equal(none.by_topic(), before.by_topic())
+
+
 def record_of(z_of_steps, words, n_words, n_topics, groups=None):
     record = TopicRecord(7)
     for step, z in enumerate(z_of_steps):

@@ -267,7 +267,7 @@ class CollapsedChain(TopicChain):
     def append(self, data, is_new, word_prior, plan):
         """Continue over a corpus to which documents were appended, and draw the topics of these by a few sweeps.
 
-        Kept draws stay if they were made with most of the present documents.
+        Kept draws stay if they were made with most of the present documents, and take in the new ones.
 
         Parameters
         ----------
@@ -301,6 +301,9 @@ class CollapsedChain(TopicChain):
                 self.collapsed.sweep(documents, start, stop, *priors, self.rng)
         self.plan, self.hottest, self.next_doc, self.round = plan, None, 0, None
         self.keep_only(in_window(self.kept_docs, documents.n_docs, plan.n_draws))
+        of_new = np.repeat(is_new, lengths)
+        weights = documents.weights[of_new] if documents.weights.size else documents.weights
+        self.record.take_in(words, self.z[of_new], weights)
         return self
 
     def keep(self, draw):

@@ -405,7 +405,8 @@ class CountTopicModel(TopicsOfWords):
         sweeps over all documents: as many as a default fit, times the share of new tokens. The first half of them
         begins at a raised temperature and is not kept. The first call of an unfitted estimator is a `fit`. Kept draws
         are the latest 100 that were made with at least 80% of the present documents, but never fewer than 20, if there
-        are so many. ``n_iter``, ``burn_in`` and ``thin`` only affect the first call.
+        are so many. The earlier ones take in the documents of X with their present topics. ``n_iter``, ``burn_in`` and
+        ``thin`` only affect the first call.
 
         Documents are kept up to a number of tokens, ``keep_documents``. Beyond it, and after `forget_documents`, each
         of 20 kept draws takes in the documents of X by itself, with five sweeps given its topics: memory stays

@@ -55,6 +55,26 @@ class Counts:
             wider.values = np.pad(self.values, ((0, n_words - self.shape[0]), (0, 0)))
         return wider
 
+    def plus(self, words, topics, weights):
+        """The same counts with further tokens, which have these words, topics and weights; weights (0,) are all 1."""
+        place, which = np.unique(words.astype(np.int64) * self.shape[1] + topics, return_inverse=True)
+        added = np.bincount(which, weights if weights.size else None, place.size)
+        values = self.values.ravel().astype(np.result_type(self.values, added, np.int64))
+        grown, cells = copy(self), None
+        vars(grown).pop("mass", None)
+        if self.cells is None:
+            values[place] += added
+        else:
+            at = np.searchsorted(self.cells, place)
+            known = self.cells[np.minimum(at, self.cells.size - 1)] == place if self.cells.size else at < 0
+            values[at[known]] += added[known]
+            values = np.insert(values, at[~known], added[~known])
+            cells = np.insert(self.cells, at[~known], place[~known].astype(self.cells.dtype))
+        if np.issubdtype(values.dtype, np.integer):
+            values = values.astype(np.min_scalar_type(int(values.max(initial=0))))
+        grown.cells, grown.values = cells, values if cells is not None else values.reshape(self.shape)
+        return grown
+
     def by_topic(self):
         """A copy as float64, (n_topics, n_words)."""
         n_words, n_topics = self.shape
@@ -160,6 +180,17 @@ class TopicRecord:
         """Continue with a larger vocabulary, and with the assignments ``last`` of the latest draw and of new tokens."""
         self.counts = [counts.extended(n_words) for counts in self.counts]
         self._last = last
+
+    def take_in(self, words, z, weights):
+        """Add the tokens of new documents to all draws, with the topics ``z`` that they have in the present state.
+
+        The draws then describe the same documents. That the topics of new tokens would differ a little from draw to
+        draw is neglected; the sweeps that follow replace these draws.
+        """
+        for s, (counts, order) in enumerate(zip(self.counts, self.orders, strict=True)):
+            present = np.empty_like(order)
+            present[self.orders[-1]] = order
+            self.counts[s] = counts.plus(words, present[z], weights)
 
     @property
     def last(self):

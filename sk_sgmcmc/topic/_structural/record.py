@@ -34,6 +34,9 @@ class GroupedRecord(TopicRecord):
         super().extend(n_words, last)
         self.states = [state.extended(n_words // state.n_groups) for state in self.states]
 
+    def take_in(self, words, z, weights):
+        """Leave the draws as they are, since the prior at each draw belongs to its counts."""
+
     def _counts(self, s):
         return np.ascontiguousarray(self.counts[s].by_topic().T)
 
