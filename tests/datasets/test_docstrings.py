@@ -5,6 +5,7 @@ import sys
 import numba
 import numpy as np
 import pytest
+from sklearn.utils import Bunch
 
 from sk_sgmcmc.datasets import load_docstrings, make_count_vectorizer
 
@@ -141,7 +142,7 @@ def test_reading_prints_nothing_and_fails_on_nothing(tmp_path, capsys, monkeypat
 def test_without_pandas_metadata_is_a_bunch(home, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     metadata = load_docstrings(data_home=home).metadata
-    assert type(metadata).__name__ == "Bunch"
+    assert isinstance(metadata, Bunch)
     assert metadata.name.shape == metadata.package.shape
 
 

