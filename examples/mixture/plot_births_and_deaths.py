@@ -49,7 +49,7 @@ print(f"the third group appears in block 6 and is found after block {born}")
 print(f"the first group is last seen in block 11 and weighs less than 5% after block {dead}")
 labels = model.predict(blocks[-1])
 right = sum(np.bincount(groups[-1][labels == c]).max() for c in np.unique(labels))
-print(f"in the last block {100 * right / 300:.1f} % of the rows are in the cluster of their group")
+print(f"in the last block {100 * right / 300:.1f}% of the rows are in the cluster of their group")
 
 # %%
 

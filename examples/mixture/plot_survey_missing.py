@@ -61,7 +61,7 @@ for share in shares:
             kind.append(-np.mean(truth * np.log(p) + (1 - truth) * np.log1p(-p)))
     losses.append((np.mean(loss), np.mean(plain)) if share else (np.nan, np.nan))
     told = "" if not share else f"{losses[-1][0]:22.3f}, {losses[-1][1]:.3f}"
-    print(f"{100 * share:5.0f} %   {np.sum(model.weights_ > 0.01):8d}   {apart:20.2f} {told}")
+    print(f"{100 * share:5.0f}%   {np.sum(model.weights_ > 0.01):8d}   {apart:20.2f} {told}")
 
 # %%
 # The clusters
@@ -90,8 +90,8 @@ for ax, chosen in zip(axes, (0, 2), strict=False):
     draws = model.samples_["components"][0][:, large].mean(axis=0)
     order = np.argsort(draws.mean(axis=1))
     image = ax.imshow(draws[order], vmin=0, vmax=1, cmap="viridis", aspect="auto")
-    ax.set_yticks(range(len(large)), [f"{100 * model.weights_[large[i]]:.0f} %" for i in order])
-    ax.set(title=f"{100 * shares[chosen]:.0f} % missing", xlabel="question", ylabel="cluster, with its weight")
+    ax.set_yticks(range(len(large)), [f"{100 * model.weights_[large[i]]:.0f}%" for i in order])
+    ax.set(title=f"{100 * shares[chosen]:.0f}% missing", xlabel="question", ylabel="cluster, with its weight")
 figure.colorbar(image, ax=axes[:2], label="probability of a yes")
 axes[2].plot([100 * s for s in shares[1:]], [b for _, b in losses[1:]], "o-", color="0.6", label="frequency of yes")
 axes[2].plot([100 * s for s in shares[1:]], [a for a, _ in losses[1:]], "o-", label="mixture")

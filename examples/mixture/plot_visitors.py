@@ -97,8 +97,8 @@ for name in METHODS:
 table = model.top_categories(3)
 for c in range(min(8, model.n_clusters_)):
     rows = [i for i, cluster in enumerate(table["cluster"]) if cluster == c]
-    named = [f"{areas[table['feature'][i]]} ({100 * table['probability'][i]:.0f} %)" for i in rows]
-    print(f"{100 * model.weights_[c]:5.1f} %  {', '.join(named)}")
+    named = [f"{areas[table['feature'][i]]} ({100 * table['probability'][i]:.0f}%)" for i in rows]
+    print(f"{100 * model.weights_[c]:5.1f}%  {', '.join(named)}")
 
 # %%
 

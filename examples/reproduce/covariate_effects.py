@@ -77,14 +77,14 @@ def main():
                 with options.results.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(records[seed]) + "\n")
     chosen = [records[seed] for seed in range(options.corpora)]
-    print(f"{len(chosen)} corpora of {options.documents} documents, {100 * MASS:.0f} % intervals of effects")
+    print(f"{len(chosen)} corpora of {options.documents} documents, {100 * MASS:.0f}% intervals of effects")
     for name in ("number", "answer"):
         inside = np.array([each[name]["inside"] for each in chosen])
         of_corpus = inside.mean(axis=1)
         error = of_corpus.std(ddof=1) / np.sqrt(of_corpus.size)
         mean, truth = (np.concatenate([each[name][part] for each in chosen]) for part in ("mean", "truth"))
         print(
-            f"  {name:7s} coverage {100 * inside.mean():.1f} ± {100 * error:.1f} %, correlation of posterior means "
+            f"  {name:7s} coverage {100 * inside.mean():.1f} ± {100 * error:.1f}%, correlation of posterior means "
             f"with the truth {np.corrcoef(mean, truth)[0, 1]:.3f}"
         )
 

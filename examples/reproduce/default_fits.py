@@ -2,12 +2,15 @@
 
     python examples/reproduce/default_fits.py
     python examples/reproduce/default_fits.py --only logistic vmf
+    python examples/reproduce/default_fits.py --topics               # AP, sentences of addresses, Getting started
 
 Printed are the CPU seconds of a default fit, its number of steps, and the beginning of its first warning, if any. A fit
-that warns is followed by one with four times as many steps. Compilation is not counted.
+that warns is followed by one with four times as many steps, and with ``--topics`` every fit. Compilation is not
+counted.
 """
 
 import argparse
+import re
 import time
 import warnings
 
@@ -15,11 +18,12 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 from sklearn.decomposition import TruncatedSVD
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.preprocessing import normalize, scale
 
 from sk_sgmcmc import (
     BayesianGaussian,
+    BayesianLDA,
     BayesianLinearRegression,
     BayesianLogisticRegression,
     BayesianPoissonRegressor,
@@ -28,7 +32,7 @@ from sk_sgmcmc import (
     SphericalAdmixtureModel,
     VonMisesFisherMixture,
 )
-from sk_sgmcmc.datasets import load_sotu, make_lda
+from sk_sgmcmc.datasets import fetch_corpus, load_sotu, make_lda
 
 SHOWN = 100  # characters of a warning
 
@@ -73,6 +77,17 @@ def others(rng):
         yield f"dp, {n} rows", DPCategoricalMixture(likelihood="categorical"), (levels,)
 
 
+def topics():
+    """Name, estimator and data of topic models of counts."""
+    yield "lda, AP, 100 topics", BayesianLDA(100), (fetch_corpus("ap").counts,)
+    sotu = load_sotu(return_text=True)
+    sentences = [part for text in sotu.text for part in re.split(r"(?<=[.!?])\s+", text) if len(part.split()) > 3]
+    words = CountVectorizer(min_df=5, max_df=0.2, stop_words="english", token_pattern="[a-zA-Z]{3,}")
+    yield "lda, sentences of addresses, 50 topics", BayesianLDA(50), (words.fit_transform(sentences),)
+    recent = [text for text, year in zip(sotu.text, sotu.metadata["year"], strict=True) if year >= 1945]
+    yield "lda, Getting started, 10 topics", BayesianLDA(10), (words.fit_transform(recent),)
+
+
 def fitted(model, data):
     """The model, CPU seconds, and the beginning of the first ConvergenceWarning."""
     with warnings.catch_warnings(record=True) as caught:
@@ -88,12 +103,13 @@ def main():
     """Print a line for each fit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=[""], help="fits whose name contains one of these")
+    parser.add_argument("--topics", action="store_true", help="topic models of counts instead")
     parser.add_argument("--smoke", action="store_true", help="two fits")
     args = parser.parse_args()
     only = ("linear, diabetes, 30", "vmf, iris") if args.smoke else args.only
     rng = np.random.default_rng(0)
     n_fits = n_warned = 0
-    for name, model, data in [*regressions(rng), *others(rng)]:
+    for name, model, data in topics() if args.topics else [*regressions(rng), *others(rng)]:
         if not any(part in name for part in only):
             continue
         model.set_params(random_state=0)
@@ -101,7 +117,7 @@ def main():
         model, seconds, text = fitted(model, data)
         print(f"{name:44} {seconds:6.1f} s  {model.n_iter_:6} steps  {text}", flush=True)
         n_fits, n_warned = n_fits + 1, n_warned + (text != "no warning")
-        if text != "no warning":
+        if args.topics or text != "no warning":
             model.set_params(n_iter=4 * int(model.n_iter_))
             model, seconds, text = fitted(model, data)
             print(f"{'   four times the length':44} {seconds:6.1f} s  {model.n_iter_:6} steps  {text}", flush=True)

@@ -55,10 +55,10 @@ def main():
         options.corpora, options.documents, options.n_iter = 2, 60, 40
     found = np.array([covered(seed, options.documents, options.n_iter) for seed in range(options.corpora)])
     mean, error = found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(len(found))
-    print(f"{options.corpora} corpora of {options.documents} documents, {100 * MASS:.0f} % intervals of proportions")
+    print(f"{options.corpora} corpora of {options.documents} documents, {100 * MASS:.0f}% intervals of proportions")
     print("tokens   coverage          width")
     for length, one, of in zip(LENGTHS, mean, error, strict=True):
-        print(f"{length:6d}   {100 * one[0]:.1f} ± {100 * of[0]:.1f} %   {one[1]:6.3f}")
+        print(f"{length:6d}   {100 * one[0]:.1f} ± {100 * of[0]:.1f}%   {one[1]:6.3f}")
 
 
 if __name__ == "__main__":

@@ -57,9 +57,9 @@ inside = (low <= truth) & (truth <= high)
 of_set = inside.mean(axis=(1, 2))
 error = of_set.std(ddof=1) / np.sqrt(N_SETS)
 print(f"{N_SETS} corpora of 200 documents, fitted in {perf_counter() - start:.0f} s")
-print(f"coverage of {100 * MASS:.0f} % intervals, all coefficients: {100 * inside.mean():.1f} ± {100 * error:.1f} %")
+print(f"coverage of {100 * MASS:.0f}% intervals, all coefficients: {100 * inside.mean():.1f} ± {100 * error:.1f}%")
 for t, name in enumerate(("intercepts", "the number", "yes or no")):
-    print(f"  {name:11s} {100 * inside[..., t].mean():.1f} %")
+    print(f"  {name:11s} {100 * inside[..., t].mean():.1f}%")
 print(f"correlation of posterior means with the truth: {np.corrcoef(mean.ravel(), truth.ravel())[0, 1]:.3f}")
 print(
     f"topics, total variation distance to the truth: median {np.median(distance):.3f}, 95% below "

@@ -123,7 +123,7 @@ for name, model in models.items():
     print(f"{name:22s}", *[f"{result.perplexity:8.0f}" for result in results[name]], flush=True)
 for name in ("DMR, era", "DMR, all metadata"):
     gains = [paired_difference(a, b) for a, b in zip(results[name], results["LDA"], strict=True)]
-    print(f"{name + ' below LDA':22s}", *[f"{100 * (1 - np.exp(-g.difference)):6.1f} %" for g in gains])
+    print(f"{name + ' below LDA':22s}", *[f"{100 * (1 - np.exp(-g.difference)):6.1f}%" for g in gains])
     print(f"{'  in standard errors':22s}", *[f"{g.z:8.1f}" for g in gains])
 
 # %%

@@ -79,7 +79,7 @@ display = TopicWordsDisplay.from_estimator(
 )
 for i, (ax, k) in enumerate(zip(display.axes_, order, strict=True)):
     ax.set_xlim(0, 1.05 * display.high[i].max())  # a scale of its own, so that the intervals are visible
-    ax.set_title(f"topic {k} ({100 * share[k]:.1f} %)", loc="left", fontsize=10, fontweight="bold")
+    ax.set_title(f"topic {k} ({100 * share[k]:.1f}%)", loc="left", fontsize=10, fontweight="bold")
 
 # %%
 
@@ -97,7 +97,7 @@ plt.show()
 
 # %%
 sure = (table["top_probability"] > 0.95).mean()
-print(f"{100 * sure:.0f} % of the words shown are among the top ten of their topic in more than 95% of the draws")
+print(f"{100 * sure:.0f}% of the words shown are among the top ten of their topic in more than 95% of the draws")
 
 # %%
 # **The topics more than halve the perplexity of unseen docstrings, and three in four of their words are beyond doubt;
