@@ -28,6 +28,7 @@ WORD_BYTES, TOPIC_BYTES, WEIGHT_BYTES = 4, 2, 8  # Bytes of a token's word, topi
 # Most shards in memory, with which burn-in ends in the same state as with one; and fewest tokens of such a shard.
 _MOST_SHARDS, _MIN_TOKENS = 16, 100_000
 CELLS_PER_TOKEN = 4  # Most cells of the topics per token of a shard, so that copying the topics costs little.
+_MANY_PER_WORD = 16  # Tokens of a shard per word of the vocabulary, with which most words occur.
 SAMPLE = 5_000_000  # Tokens of the documents from which chains over blocks start.
 _SHARDS_PER_CALL = 4  # Shards per thread before control returns to Python, so that Ctrl-C waits for less than a round.
 _DOCS_AT_ONCE = 100_000  # Documents whose metadata are averaged at a time, to limit memory.
@@ -148,13 +149,15 @@ class Shard(NamedTuple):
     def active(self):
         """The words that occur, and each word's index among them, or -1; all words if more than half of them occur.
 
-        In that case indexing would cost more than leaving out the rows of the other words saves.
+        In that case indexing would cost more than leaving out the rows of the other words saves. With many tokens for
+        each word, most words occur, and looking for them would cost more than that.
         """
-        slot, rows = np.full(self.n_words, -1, dtype=np.int32), np.empty(self.n_words, dtype=np.int64)
-        n = assignments.find_active(np.arange(self.n_docs), self.token_ptr, self.words, slot, rows)
-        if 2 * n > self.n_words:
-            return np.arange(self.n_words), np.arange(self.n_words, dtype=np.int32)
-        return rows[:n].copy(), slot
+        if self.n_tokens <= _MANY_PER_WORD * self.n_words:
+            slot, rows = np.full(self.n_words, -1, dtype=np.int32), np.empty(self.n_words, dtype=np.int64)
+            n = assignments.find_active(np.arange(self.n_docs), self.token_ptr, self.words, slot, rows)
+            if 2 * n <= self.n_words:
+                return rows[:n].copy(), slot
+        return np.arange(self.n_words), np.arange(self.n_words, dtype=np.int32)
 
 
 def groups_of(described):
