@@ -571,9 +571,19 @@ LINEAR_MODEL = [
         "tests/linear_model/test_class_weight.py",
         ("row_weights", "weight *= each[codes]", "pass"),
     ),
+    *of(
+        "linear_model/_predict.py",
+        "tests/inspection/test_arviz.py -k leave_one_out",
+        ("DrawsPredictMixin._log_likelihood_draws", "np.concatenate(parts).T.reshape", "np.concatenate(parts).reshape"),
+    ),
 ]
 
 MIXTURE = [
+    *of(
+        "mixture/_dirichlet_process/results.py",
+        "tests/inspection/test_clusters.py -k consensus",
+        ("FittedDPMixture.consensus_partition", "(partition, draw, loss)", "(partition, draw)"),
+    ),
     *of(
         "mixture/_dirichlet_process/results.py",
         "tests/mixture/test_dp.py -k (agree or slots or clusters_are_found)",
@@ -1029,6 +1039,69 @@ TOPIC = [
         ("difference_table", "difference = a - b", "difference = b - a"),
     ),
     *of(
+        "topic/_counts/record.py",
+        "tests/topic/test_draws.py -k (further_tokens or new_tokens)",
+        ("TopicRecord.take_in", "present[self.orders[-1]] = order", "present[order] = self.orders[-1]"),
+        ("Counts.plus", "values[at[known]] += added[known]", "values[at[known]] = added[known]"),
+    ),
+    *of(
+        "topic/_counts/documents.py",
+        "tests/topic/test_streaming.py -k last_of_several",
+        ("BlockCorpus.last_block", "*_, last = self.corpora()", "last, *_ = self.corpora()"),
+    ),
+    *of(
+        "topic/_counts/documents.py",
+        "tests/topic/test_dmr_blocks.py -k stream_of_blocks",
+        ("BlockInput.parts", "slice(start, stop)", "slice(0, stop - start)"),
+    ),
+    *of(
+        "topic/_structural/model.py",
+        "tests/topic/test_structural.py tests/topic/test_keywords.py -k refused",
+        ("StructuralTopicModel._input", 'given.refuse_with(f"{restriction}=")', "pass"),
+    ),
+    *of(
+        "topic/_outcome/tables.py",
+        "tests/topic/test_outcome.py -k (planted or tables)",
+        ("contrast_table", "coef[:, a] - coef[:, b]", "coef[:, b] - coef[:, a]"),
+        ("coefficient_table", '"covariate_coef")[:, j]', '"covariate_coef")[:, -1 - j]'),
+    ),
+    *of(
+        "topic/_agreement.py",
+        "tests/topic/test_agreement.py",
+        ("number_topics", "_reorder(samples, (c,), order, axis=1)", "pass"),
+    ),
+    *of(
+        "topic/_draws.py",
+        "tests/topic/test_mean_topics.py",
+        ("AveragedDraws.align", "orders[-1]", "orders[0]"),
+    ),
+    *of(
+        "topic/_results/regression.py",
+        "tests/topic/test_outcome.py -k regress_is",
+        ("plug_in_table", "theta.mean(axis=0)", "theta.mean()"),
+    ),
+    *of(
+        "topic/_results/covariates.py",
+        "tests/topic/test_outcome.py -k covariates",
+        ("Covariates.checked", "tuple(names) != self.names", "set(names) != set(self.names)"),
+    ),
+    *of(
+        "topic/_dmr/permutations.py",
+        "tests/topic/test_effects.py -k permut",
+        ("permuted", "order[members] = np.lexsort", "order = np.lexsort"),
+        ("_Refits.effects", "(each[order] for each in", "(each for each in"),
+    ),
+    *of(
+        "topic/_dmr/effects.py",
+        "tests/topic/test_effects.py -k (least_squares or single_category)",
+        ("effect_table", "own[:, after]", "own[:, before]"),
+    ),
+    *of(
+        "topic/_structural/contrasts.py",
+        "tests/topic/test_structural.py -k tables",
+        ("contrast_table", "words] for g in groups)", "words] for g in groups[::-1])"),
+    ),
+    *of(
         "topic/_gamma_process/model.py",
         "tests/topic/test_gamma_process.py -k planted",
         ("GammaProcessTopicModel._count_topics", "self._numbers_of_topics(0.01)", "self._numbers_of_topics(0.0)"),
@@ -1037,6 +1110,27 @@ TOPIC = [
             "share = (draws / draws.sum(axis=1, keepdims=True)).mean(axis=0)",
             "share = draws.mean(axis=0)",
         ),
+    ),
+]
+
+INSPECTION = [
+    *of(
+        "inspection/_prevalence.py",
+        "tests/inspection/test_prevalence.py -k predicted",
+        ("_predicted", "cells = row * values.size + column", "cells = column * len(groups) + row"),
+    ),
+    *of(
+        "inspection/_export.py",
+        "tests/inspection/test_inspection.py -k pyldavis",
+        ("to_pyldavis", "names[words].tolist()", "names[: words.size].tolist()"),
+    ),
+]
+
+MODEL_SELECTION = [
+    *of(
+        "model_selection/_n_components.py",
+        "tests/model_selection/test_n_components.py -k (hand or too_few)",
+        ("search_n_components", "paired_difference(completion, best)", "paired_difference(best, completion)"),
     ),
 ]
 
@@ -1052,6 +1146,8 @@ FOLDERS = {
     "linear_model": LINEAR_MODEL,
     "mixture": MIXTURE,
     "topic": TOPIC,
+    "inspection": INSPECTION,
+    "model_selection": MODEL_SELECTION,
 }
 
 

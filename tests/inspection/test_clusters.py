@@ -119,5 +119,9 @@ def test_the_consensus_is_near_the_draws(mixture, frame):
     together = mixture.co_clustering(frame)
     loss = np.mean(((binder.labels[:, None] == binder.labels) - together) ** 2)
     assert loss <= np.mean(together * (1 - together)) + 0.01
+    draws = [each.argmax(axis=1) for _, each in mixture._each_draw(mixture._encoded(frame))]
+    apart = [partition_distance(binder.labels, draw, "binder") for draw in draws]
+    assert binder.radius == np.quantile(apart, 0.9) > 0.0
+    assert binder.expected_loss == pytest.approx(np.mean(apart))
     with pytest.raises(ValueError, match="loss='l2'"):
         mixture.consensus_partition(frame, loss="l2")

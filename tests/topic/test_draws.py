@@ -115,6 +115,20 @@ def test_topics_that_change_places_keep_their_numbers():
     np.testing.assert_array_equal(record.orders, [range(4), range(4)])
 
 
+def test_new_tokens_get_the_same_topic_in_all_draws():
+    rng = np.random.default_rng(0)
+    words, z = rng.integers(30, size=400), rng.integers(4, size=400)
+    cycle, other = np.array([1, 2, 3, 0]), np.array([2, 0, 1, 3])
+    record = record_of([z, cycle[z], other[z]], words, 30, 4)
+    np.testing.assert_array_equal(record.orders, [range(4), cycle, other])
+    # Topic 2 of the last draw has number 0, topic 0 number 1, and topic 1 number 2.
+    record.take_in(np.array([5, 6, 7, 7]), np.array([2, 0, 1, 1], dtype=np.uint16), np.empty(0))
+    expected = np.zeros((4, 30))
+    np.add.at(expected, (np.append(z, [0, 1, 2, 2]), np.append(words, [5, 6, 7, 7])), 1)
+    for counts, order in zip(record.counts, record.orders, strict=True):
+        np.testing.assert_array_equal(counts.by_topic()[order], expected)
+
+
 @pytest.mark.parametrize("n", [1, 5, 19, 20])
 def test_the_largest_are_those_of_a_stable_sort(n):
     values = np.random.default_rng(0).integers(0, 6, 20) / 10.0

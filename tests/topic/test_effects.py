@@ -1,5 +1,6 @@
 """Effects on a population: draws of proportions, random weights, regressions, and where the documents come from."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -17,7 +18,7 @@ from sk_sgmcmc.topic._counts.doc_counts import DocumentCounts, DocumentRecord
 from sk_sgmcmc.topic._counts.word_prior import WordPrior
 from sk_sgmcmc.topic._dmr.effects import Counterfactuals, ObservedMetadata
 from sk_sgmcmc.topic._dmr.metadata import MetadataEncoder
-from sk_sgmcmc.topic._dmr.permutations import KnownProportions, permuted
+from sk_sgmcmc.topic._dmr.permutations import Comparison, KnownProportions, _Refits, permuted
 from sk_sgmcmc.topic._dmr.proportions import RecordedCounts, RecordedProportions, Weights
 from sk_sgmcmc.topic._dmr.regression import RegressionMean
 from tests.cases import THRESHOLD, z_scores
@@ -201,7 +202,9 @@ def test_effects_are_those_of_weighted_least_squares_in_each_draw(of, model, for
         design = columns(PARTY, YEAR, interact)
         ends = [columns(level, YEAR, interact) for level in ("free", "whig")]
         draws = by_hand(each, design, ends, reweights=of == "population")
-        assert_differences(each.effects("party", "whig", of=of, reference="free"), draws[:, 1] - draws[:, 0])
+        table = each.effects("party", "whig", of=of, reference="free")
+        assert_differences(table, draws[:, 1] - draws[:, 0])
+        np.testing.assert_allclose(np.asarray(table["prevalence"]), draws[:, 1].mean(axis=0), atol=1e-9)
         ends = [columns("tory", np.full(120, year), interact) for year in (1890.0, 1910.0)]
         draws = by_hand(each, design, ends, reweights=of == "population")
         table = each.effects("year", [1890.0, 1910.0], of=of, given={"party": "tory"}, interval=0.8)
@@ -417,6 +420,9 @@ def test_permutations_are_of_documents_within_clusters_or_of_clusters():
     within = permuted(column, cluster, rng)
     assert np.array_equal(cluster[within], cluster) and sorted(within) == list(range(12))
     assert not np.array_equal(within, np.arange(12))
+    unsorted = np.arange(12) % 4
+    within = permuted(column, unsorted, rng)
+    assert np.array_equal(unsorted[within], unsorted) and sorted(within) == list(range(12))
     constant = cluster.astype(float)
     found = {tuple(constant[permuted(constant, cluster, rng)][::4]) for _ in range(50)}
     assert len(found) == 6
@@ -452,6 +458,18 @@ def test_permutations_with_fits_compare_the_effects_of_the_fits(model):
             model.permutation_test(X, **{"covariate": "party", "metadata": TABLE, "n_permutations": 2, **bad})
     with pytest.raises(ValueError, match="merged"):
         model.merge_topics([0, 1]).permutation_test(X, "party", metadata=TABLE)
+
+
+def test_fits_to_permuted_metadata_have_the_topics_of_the_model(model):
+    compared = Comparison("party", ["tory", "whig"], [(1, 0)])
+    turned, order = copy.copy(model), [1, 2, 0]
+    turned.components_ = model.components_[order]
+    # With the seed of the model and its metadata, the fit is the same as that of the model.
+    difference, excludes = _Refits(turned, X, None, None, compared, 0.9, None).effects(TABLE, 0)
+    expected = model.effects("party", "whig", reference="tory")
+    np.testing.assert_array_equal(difference[:, 0], np.asarray(expected["difference"])[order])
+    excluded = (np.asarray(expected["low"]) > 0) | (np.asarray(expected["high"]) < 0)
+    np.testing.assert_array_equal(excludes[:, 0], excluded[order])
 
 
 # -------------------------------------------------------------------------------------------------------- other chains

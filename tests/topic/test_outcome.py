@@ -13,6 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sk_sgmcmc import BayesianLDA, TopicClassifier, TopicRegressor
 from sk_sgmcmc.datasets import make_lda
+from tests.conftest import importorskip
 
 DATA = make_lda(n_samples=400, n_features=60, n_components=3, document_length=30, random_state=1)
 RNG = np.random.default_rng(0)
@@ -114,6 +115,7 @@ def test_tables(regressor):
     assert list(table) == ["term", "topic", "name", "mean", "low", "high", "positive"]
     assert list(table["term"]) == ["topic"] * 3 + ["covariate"] * 2
     assert list(table["topic"]) == [0, 1, 2, -1, -1]
+    np.testing.assert_allclose(table["mean"][3:], regressor.samples_["covariate_coef"][0].mean(axis=0))
     shares = regressor.components_ @ np.ones(60) * 0 + regressor._masses() / regressor._masses().sum()
     assert abs(np.asarray(table["mean"])[:3] @ shares) < 1e-9
     against = regressor.coef_table(reference=1)
@@ -122,6 +124,24 @@ def test_tables(regressor):
     np.testing.assert_allclose(row["mean"][0], against["mean"][0])
     names = regressor.topic_names_
     np.testing.assert_allclose(regressor.contrast(str(names[0]), str(names[1]))["mean"][0], row["mean"][0])
+
+
+@pytest.mark.parametrize("reference", [None, 1])
+def test_regress_is_least_squares_on_the_proportions(reference):
+    model = BayesianLDA(3, n_iter=60, random_state=0).fit(DATA.counts)
+    table = model.regress(DATA.counts, Y, COVARIATES, reference=reference, interval=0.9)
+    R = np.hstack([model.transform(DATA.counts), COVARIATES - COVARIATES.mean(axis=0)])
+    coef, *_ = np.linalg.lstsq(R, Y, rcond=None)
+    weights = R[:, :3].mean(axis=0) if reference is None else np.eye(3)[reference]
+    expected = coef - np.append(np.full(3, coef[:3] @ weights), [0.0, 0.0])
+    np.testing.assert_allclose(table["mean"], expected, rtol=1e-6, atol=1e-8)
+    inverse, rest = np.linalg.inv(R.T @ R), Y - R @ coef
+    covariance = inverse @ (R.T * rest**2) @ R @ inverse * 400 / 395
+    contrasts = np.eye(5)
+    contrasts[:3, :3] -= weights
+    error = np.sqrt(np.diag(contrasts @ covariance @ contrasts.T))
+    for name, side in (("low", -1.0), ("high", 1.0)):
+        np.testing.assert_allclose(table[name], expected + side * 1.6448536 * error, rtol=1e-6, atol=1e-7)
 
 
 def test_coefficients_that_the_data_do_not_determine_are_not_reported():
@@ -184,6 +204,10 @@ def test_covariates_are_needed_where_the_model_has_them(regressor):
         regressor.predict(DATA.counts, COVARIATES[:, :1])
     with pytest.raises(ValueError, match="fitted without covariates"):
         TopicRegressor(3, n_iter=20, random_state=0).fit(DATA.counts, Y).predict(DATA.counts, COVARIATES)
+    frame = importorskip("pandas").DataFrame(COVARIATES, columns=["length", "year"])
+    named = TopicRegressor(3, n_iter=20, random_state=0).fit(DATA.counts, Y, frame)
+    with pytest.raises(ValueError, match=r"columns \['length', 'year'\], in this order; got \['year', 'length'\]"):
+        named.predict(DATA.counts, frame[["year", "length"]])
     with pytest.raises(ValueError, match="not available"):
         regressor.merge_topics([0, 1])
     with pytest.raises(ValueError, match="must be a topic"):

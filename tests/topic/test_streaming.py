@@ -11,7 +11,7 @@ from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel
 from sk_sgmcmc.chains import chain as chain_module
-from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.datasets import CountBlocks, make_lda
 from sk_sgmcmc.metrics import hellinger_distances
 from sk_sgmcmc.samplers import SGHMC, SGRLD
 from sk_sgmcmc.topic._counts.vocabulary import with_new_words
@@ -113,6 +113,16 @@ def test_an_interrupted_block_is_resumed(planted):
         model.set_params(callbacks=PressCtrlC(15)).partial_fit(X[200:])
     assert model.n_iter_ == 15 and model.score(X) < 0
     model.set_params(callbacks=None).resume(X[200:])
+    assert_same_draws(stream(BayesianLDA(**PARAMS, batch_size=20), X), model)
+
+
+def test_the_last_of_several_blocks_is_resumed(planted):
+    X = planted[0][:400]
+    blocks = CountBlocks([sparse.csr_array(X[:200]), sparse.csr_array(X[200:])])
+    model = BayesianLDA(**PARAMS, batch_size=20, callbacks=PressCtrlC(15))
+    with interrupted():
+        model.partial_fit(blocks)
+    model.set_params(callbacks=None).resume(blocks)
     assert_same_draws(stream(BayesianLDA(**PARAMS, batch_size=20), X), model)
 
 

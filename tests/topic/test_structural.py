@@ -95,6 +95,9 @@ def test_tables_of_words(data, fitted):
         assert np.all(ratio[:2] > 0.5) and np.all(ratio[2:] < -0.5)
         low, high = np.asarray(table["low"])[own], np.asarray(table["high"])[own]
         assert np.all(low < ratio) and np.all(ratio < high)
+    topic, word = np.asarray(table["topic"]), np.asarray(table["word"], dtype=int)
+    for g, name in enumerate("ab"):
+        np.testing.assert_array_equal(table[name], fitted.content_components_[g, topic, word])
     back = fitted.word_contrast("right", "left", topics=[0], n=2)
     first = np.asarray(table["topic"]) == 0
     np.testing.assert_allclose(np.sort(back["log_ratio"]), np.sort(-np.asarray(table["log_ratio"])[first]), rtol=1e-6)
