@@ -339,11 +339,11 @@ class CountTopicModel(TopicsOfWords):
                 "resume needs the topics of the tokens, but the documents were dropped, by forget_documents or because "
                 "they exceeded keep_documents; call fit, or partial_fit with other documents."
             )
-        corpus = self._check_X(X, reset=False, **given)
+        corpus, what = self._check_X(X, reset=False, **given), "X"
         if self._chains[0].plan.streams:
-            corpus = corpus.last_block()
+            corpus, what = corpus.last_block(), "the last block of documents,"
         data = self._token_corpus(corpus)
-        self._refuse_other_data(data.fingerprint(), f"X of shape {data.n_docs, data.n_words}")
+        self._refuse_other_data(data.fingerprint(), f"{what} of shape {data.n_docs, data.n_words}")
         return self._kept_data(self._kept) if self._has_grown else data
 
     @property
