@@ -31,8 +31,8 @@ for prior, model in models.items():
 # Intervals of new patients
 # -------------------------
 #
-# The interval of an observation holds 90% of the new patients; that of the mean is where the average of many patients
-# with the same measurements would lie.
+# The interval of an observation contains 90% of the new patients. The interval of the mean is where the average of many
+# patients with the same measurements would lie.
 
 model = models["normal"]
 mean, low, high = model.predict_interval(X_new, interval=0.9)

@@ -1,9 +1,9 @@
-"""Do the draws have the posterior's law? Every estimator with every sampler, on small data drawn from the prior.
+"""Do the draws come from the posterior? Every estimator with every sampler, on small data drawn from the prior.
 
     python examples/reproduce/calibration.py --results calibration.jsonl --table doc/user_guide/_calibration_table.rst
 
 A replicate draws parameters from the prior and data given them, and fits a model with that prior, all else by default.
-If its draws have the posterior's law, the rank of a true value among them is uniform, and a central interval of 90% of
+If its draws come from the posterior, the rank of a true value among them is uniform, and a central interval of 90% of
 the draws holds it nine times in ten, however few draws there are. Ranks are those of a few quantities that do not
 depend on the order of topics or clusters; ties, and the place within a rank, are drawn at random.
 

@@ -4,7 +4,7 @@
 
 Corpora are drawn from latent Dirichlet allocation and fitted by `BayesianLDA`; then new documents of several lengths
 are drawn from the same topics, and ``transform_draws`` draws their proportions. Printed for each length: the share of
-90% intervals that hold the planted proportion, with its standard error over corpora, and the mean width of the
+90% intervals that cover the planted proportion, with its standard error over corpora, and the mean width of the
 intervals.
 """
 

@@ -126,7 +126,7 @@ print(f"largest difference {largest:.3f}")
 # :math:`\mathrm{Beta}(0.1, 1000.9)`: half of its mass lies below :math:`10^{-6}`, and a tenth below :math:`10^{-13}`.
 # SGRLD moves by normal steps that it mirrors at zero, and a mirrored step almost never lands that close to zero,
 # whatever the size of the minibatch. SCIR draws from the exact transition of its diffusion, which has no such scale.
-# Boxes hold half of the draws, whiskers 98%.
+# Boxes contain half of the draws, whiskers 98%.
 
 import matplotlib.pyplot as plt
 

@@ -61,7 +61,7 @@ def planted_shares(rows):
 # %%
 # Two venues in the same year
 # ---------------------------
-# The expected share of a topic in an abstract of one venue minus that of the other, in 2020, with a 90% interval:
+# The difference of a topic's expected share between abstracts of the two venues in 2020, with a 90% interval:
 
 north, south = ({"year": np.array(["2020"]), "venue": np.array([name])} for name in ("north", "south"))
 difference = {name: np.asarray(column)[order] for name, column in dict(

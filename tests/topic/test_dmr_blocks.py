@@ -300,5 +300,5 @@ def test_what_is_no_list_of_tables_is_told_what_to_pass(key, counts, columns):
 
 
 def test_metadata_in_the_columns_of_blocks_are_refused(counts):
-    with pytest.raises(ValueError, match="Blocks hold counts alone; leave metadata_columns=None"):
+    with pytest.raises(ValueError, match=r"Blocks contain only counts\. Leave metadata_columns=None"):
         DMRTopicModel(metadata_columns=2).fit(blocks_of(counts))

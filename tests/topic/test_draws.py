@@ -57,16 +57,18 @@ def test_counts_with_further_tokens_are_counts_of_all(density, weighted):
     counts = rng.poisson(3, (40, 7)) * (rng.random((40, 7)) < density) * (1.5 if weighted else 1)
     words, topics = rng.integers(0, 40, 200), rng.integers(0, 7, 200).astype(np.uint16)
     weights = rng.random(200) if weighted else np.empty(0)
-    before = Counts(counts)
+    before, record = Counts(counts), TopicRecord(0)
     assert before.mass.sum() == counts.sum()
-    after = before.plus(words, topics, weights)
+    record.counts, record.orders, record.steps = [before], [np.arange(7)], [1]
+    record.take_in(words, topics, weights)
+    after = record.counts[0]
     expected = counts.astype(float)
     np.add.at(expected, (words, topics), weights if weighted else 1.0)
     np.testing.assert_allclose(after.by_topic().T, expected, atol=1e-12)
     np.testing.assert_allclose(after.mass, expected.sum(axis=0))
     np.testing.assert_allclose(after.of_words(np.arange(40)), expected, atol=1e-12)
     np.testing.assert_array_equal(before.by_topic().T, counts)
-    none = before.plus(words[:0], topics[:0], weights[:0])
+    none = before.plus(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     np.testing.assert_array_equal(none.by_topic(), before.by_topic())
 
 

@@ -129,7 +129,7 @@ class BlockInput:
     def table(self):
         """As for `MatrixInput`."""
         raise ValueError(
-            "Blocks hold counts alone; leave metadata_columns=None, and pass metadata=, a table for each block or "
+            "Blocks contain only counts. Leave metadata_columns=None, and pass metadata=, a table for each block or "
             "one for all documents."
         )
 

@@ -55,10 +55,8 @@ class Counts:
             wider.values = np.pad(self.values, ((0, n_words - self.shape[0]), (0, 0)))
         return wider
 
-    def plus(self, words, topics, weights):
-        """The same counts with further tokens, which have these words, topics and weights; weights (0,) are all 1."""
-        place, which = np.unique(words.astype(np.int64) * self.shape[1] + topics, return_inverse=True)
-        added = np.bincount(which, weights if weights.size else None, place.size)
+    def plus(self, place, added):
+        """The same counts with ``added`` in some cells, whose numbers word * n_topics + topic are ascending."""
         values = self.values.ravel().astype(np.result_type(self.values, added, np.int64))
         grown, cells = copy(self), None
         vars(grown).pop("mass", None)
@@ -187,10 +185,17 @@ class TopicRecord:
         The draws then describe the same documents. That the topics of new tokens would differ a little from draw to
         draw is neglected; the sweeps that follow replace these draws.
         """
+        if not self.counts:
+            return
+        n_topics = self.counts[0].shape[1]
+        cells, which = np.unique(words.astype(np.int64) * n_topics + z, return_inverse=True)
+        added = np.bincount(which, weights if weights.size else None, cells.size)
         for s, (counts, order) in enumerate(zip(self.counts, self.orders, strict=True)):
             present = np.empty_like(order)
             present[self.orders[-1]] = order
-            self.counts[s] = counts.plus(words, present[z], weights)
+            place = cells - cells % n_topics + present[cells % n_topics]
+            ascending = np.argsort(place, kind="stable")
+            self.counts[s] = counts.plus(place[ascending], added[ascending])
 
     @property
     def last(self):
