@@ -822,6 +822,11 @@ TOPIC = [
         ("word_scores", "share = word_counts / max(word_counts.sum(), 1.0)", "share = word_counts"),
     ),
     *of(
+        "topic/_counts/predictive.py",
+        "tests/test_diagnostics.py -k enough_tokens",
+        ("_some", "_SHARE * n_tokens, _LEAST, _MOST", "_SHARE * n_tokens, 1, _MOST"),
+    ),
+    *of(
         "topic/_counts/growth.py",
         "tests/topic/test_growth.py",
         ("taken_in", "sweeps.add(known)", "pass"),

@@ -56,14 +56,7 @@ held_out = {
 
 from sk_sgmcmc import BayesianLDA
 
-lda = BayesianLDA(
-    n_components=15,
-    doc_topic_prior=0.05,
-    topic_word_prior=0.05,
-    new_features="extend",
-    n_iter=400,
-    random_state=0,
-)
+lda = BayesianLDA(15, doc_topic_prior=0.05, topic_word_prior=0.05, new_features="extend", random_state=0)
 seen, n_words, perplexity, shares = [], [], {name: [] for name in held_out}, []
 for rows in blocks:
     lda.partial_fit(as_frame(rows))

@@ -9,7 +9,9 @@ from ...metrics import split_tokens
 from ...metrics.completion import prior_of_draw
 
 _SEEN_DRAWS = 45  # Evaluated draws of a chain, evenly spaced.
-_SHARE, _LEAST, _MOST = 0.01, 4000, 40_000  # Share of the tokens that documents of a probe have; its bounds, in tokens.
+# Share of the tokens that documents of a probe have; its bounds, in tokens. With 4,000 instead of 20,000, 2 of 24
+# default fits to addresses of presidents warned of changes that were chance.
+_SHARE, _LEAST, _MOST = 0.01, 20_000, 40_000
 _FEWEST_DOCS = 20
 _UPDATES = 12  # Fixed-point updates of a document's proportions.
 _FLOOR = 1e-300
