@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .callbacks import FitTasks, as_callbacks
 from .chains.checks import NO_DRAWS, NOT_CONVERGED, checks_table, convergence_checks, warn_if_fired
 from .chains.convergence import Diagnosis, rounded_up
-from .chains.interrupts import deferred_interrupt
+from .chains.interrupts import deferred_interrupt, interrupts_between_calls
 from .chains.run import run_chains
 from .exceptions import FitInterrupted, WorkersLostError
 from .samplers._base import Sampler, is_same
@@ -65,7 +65,7 @@ def _all_or_nothing(method, run, prepare):
         before = self.__dict__.copy()
         try:
             prepare(self)
-            with plain_integers(self):
+            with plain_integers(self), interrupts_between_calls():
                 return run(self, *args, **kwargs)
         except (FitInterrupted, WorkersLostError) as interrupted:
             if interrupted.estimator_ is not self:  # raised by another fit, inside a callback of this one

@@ -349,6 +349,13 @@ CHAINS = [
         "chains/interrupts.py",
         "tests/test_estimators.py -k touches_no_global",
         ("deferred_interrupt", "if signal.getsignal(signal.SIGINT) is request:", "if False:"),
+        ("interrupts_between_calls", "if signal.getsignal(signal.SIGINT) is interrupt:", "if False:"),
+    ),
+    *of(
+        "chains/interrupts.py",
+        "tests/test_chains.py -k end_of_the_call",
+        ("interrupts_between_calls", "if _within_ctypes(frame):", "if False:"),
+        ("deferred_interrupt", "with interrupts_between_calls():", "if True:"),
     ),
     *of(
         "chains/chain.py",

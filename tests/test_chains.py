@@ -23,6 +23,7 @@ from sk_sgmcmc.dense.chain import DenseChain, DenseData
 from sk_sgmcmc.exceptions import ChainDivergedError
 from sk_sgmcmc.samplers import SCIR, SGRLD
 from sk_sgmcmc.targets import DirichletCategorical
+from tests.common.compare import run_python
 
 
 @pytest.mark.parametrize("n_iter, burn_in, thin", [(10, 0.5, 1), (17, 3, 4), (100, 0.25, 7), (5, 0, 5), (9, 0.0, 2)])
@@ -240,6 +241,44 @@ def test_where_ctrl_c_costs_a_worker_the_last_copies_of_its_chains_are_kept(monk
     expected = Counter(0, DrawPlan(10, 0, 1)).run(10).draws()["step"]
     for chain in run_chains(made, 10)[0]:
         np.testing.assert_array_equal(chain.draws()["step"], expected)
+
+
+PRESSED_IN_A_CALL = """
+import ctypes, signal, sys, time
+import numpy as np
+from numba import njit
+from sk_sgmcmc.chains.interrupts import deferred_interrupt, interrupts_between_calls
+
+@njit
+def draw(rng):
+    return rng.random()
+
+def press(frame, event, arg):
+    if frame.f_code is ctypes.cast.__code__:  # numba calls it between Python and the compiled code
+        sys.setprofile(None)
+        signal.raise_signal(signal.SIGINT)
+
+rng = np.random.default_rng(0)
+draw(rng)
+for context in (interrupts_between_calls, deferred_interrupt):
+    drawn, before = None, signal.getsignal(signal.SIGINT)
+    try:
+        with context() as stop:
+            if stop is not None:
+                stop.press()  # so that the next one interrupts at once
+            sys.setprofile(press)
+            drawn = draw(rng)
+            time.sleep(60)
+    except KeyboardInterrupt:
+        print(context.__name__, drawn is not None, signal.getsignal(signal.SIGINT) is before)
+"""
+
+
+def test_ctrl_c_while_a_generator_is_passed_to_compiled_code_waits_for_the_end_of_the_call():
+    # An exception there ends the process with a segmentation fault.
+    assert run_python(PRESSED_IN_A_CALL).split("\n")[:2] == [
+        "interrupts_between_calls True True", "deferred_interrupt True True"
+    ]  # fmt: skip
 
 
 def test_a_worker_hears_ctrl_c_again_some_time_after_its_piece(monkeypatch):

@@ -1,14 +1,61 @@
-"""Handling of Ctrl-C: as a request to stop between two steps, or ignored in worker processes."""
+"""Handling of Ctrl-C: as a request to stop between two steps, never within a call, or ignored in worker processes."""
 
+import _thread
 import itertools
 import os
 import signal
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 # How long a worker ignores Ctrl-C after a piece: long enough for its chain to return and the next piece to arrive.
 _IGNORE_SECONDS = 60.0
+_AGAIN_SECONDS = 0.001  # after which Ctrl-C is tried again if it could not interrupt
+
+
+@contextmanager
+def interrupts_between_calls():
+    """Context in which Ctrl-C interrupts before or after the call of a compiled function, not while it begins.
+
+    numba passes a random generator to a compiled function by calling `ctypes.cast`, and does not look whether this call
+    raised an exception. A `KeyboardInterrupt` there would end the process with a segmentation fault.
+
+    Does nothing outside the main thread, or if SIGINT is ignored or handled by something other than Python.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+
+    def interrupt(signum, frame):
+        if _within_ctypes(frame):
+            with suppress(RuntimeError):  # no thread can be started, so that this Ctrl-C is lost
+                _thread.start_new_thread(_interrupt_again, ())  # `threading.Thread` would wait for locks
+        else:
+            before(signum, frame)
+
+    try:
+        signal.signal(signal.SIGINT, interrupt)
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is interrupt:
+            signal.signal(signal.SIGINT, before)
+
+
+def _within_ctypes(frame):
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "ctypes":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _interrupt_again():
+    time.sleep(_AGAIN_SECONDS)
+    if hasattr(signal, "pthread_kill"):  # not on Windows; unlike `interrupt_main`, it ends a wait of the main thread
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 class Stop:
@@ -66,29 +113,28 @@ def deferred_interrupt():
         Set when Ctrl-C is pressed. Pressing it again interrupts at once, unless ``shielded`` is set.
     """
     stop, owner = Stop(), os.getpid()
-    if threading.current_thread() is not threading.main_thread():
+    ignored = signal.getsignal(signal.SIGINT) in (None, signal.SIG_IGN)
+    if ignored or threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    before = signal.getsignal(signal.SIGINT)
-    if before in (None, signal.SIG_IGN):
-        yield stop
-        return
+    with interrupts_between_calls():
+        before = signal.getsignal(signal.SIGINT)
 
-    def request(signum, frame):
-        if os.getpid() != owner:  # in a forked worker, which leaves Ctrl-C to its parent
-            return
-        if stop.press() > (1 if stop.shielded else 0):
-            signal.signal(signal.SIGINT, before)
-            signal.raise_signal(signal.SIGINT)
-        else:
-            stop.when_set()
+        def request(signum, frame):
+            if os.getpid() != owner:  # in a forked worker, which leaves Ctrl-C to its parent
+                return
+            if stop.press() > (1 if stop.shielded else 0):
+                signal.signal(signal.SIGINT, before)
+                signal.raise_signal(signal.SIGINT)
+            else:
+                stop.when_set()
 
-    try:
-        signal.signal(signal.SIGINT, request)
-        yield stop
-    finally:
-        if signal.getsignal(signal.SIGINT) is request:
-            signal.signal(signal.SIGINT, before)
+        try:
+            signal.signal(signal.SIGINT, request)
+            yield stop
+        finally:
+            if signal.getsignal(signal.SIGINT) is request:
+                signal.signal(signal.SIGINT, before)
 
 
 class _Ignore:
