@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...chains.interrupts import interrupts_between_calls
 from ...kernels.models import scaled_dirichlet
 from ...utils._bit_stable import one_blas_thread
 from .._counts.document_prior import DocumentPrior
@@ -314,5 +315,6 @@ class DispersedMetadataPrior(DocumentPrior):
     def draw_proportions(self, draw, documents, counts, seed):
         """As `DocumentPrior.draw_proportions`: activities given counts are gamma variables, which are normalised."""
         (priors, group), _ = self.in_draw(draw, documents)
-        theta = priors.take(group).draw_given_counts(counts, np.random.default_rng(int(seed)))
+        with interrupts_between_calls():
+            theta = priors.take(group).draw_given_counts(counts, np.random.default_rng(int(seed)))
         return theta.astype(np.float32)
