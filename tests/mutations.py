@@ -834,6 +834,23 @@ TOPIC = [
         ("_some", "_SHARE * n_tokens, _LEAST, _MOST", "_SHARE * n_tokens, 1, _MOST"),
     ),
     *of(
+        "topic/_dmr/model.py",
+        "tests/topic/test_growth.py -k level",
+        ("DMRTopicModel._begin_levels", "chain.keep_only([])", "pass"),
+        ("DMRTopicModel._check_update", 'self.handle_unknown != "error" and', ""),
+        ("DMRTopicModel._begin_levels", "self._kept.n_tokens + corpus.n_tokens) - corpus.n_tokens", "0.0) - 0.0"),
+    ),
+    *of(
+        "topic/_dmr/metadata.py",
+        "tests/topic/test_growth.py -k level",
+        ("MetadataEncoder._encoded", "return encoded[:, [place[cell] for cell in cells]]", "return encoded"),
+    ),
+    *of(
+        "topic/_dmr/coefficients.py",
+        "tests/topic/test_growth.py -k level",
+        ("widened", "value.shape[1] - 1]", "value.shape[1]]"),
+    ),
+    *of(
         "topic/_counts/growth.py",
         "tests/topic/test_growth.py",
         ("taken_in", "sweeps.add(known)", "pass"),
@@ -861,7 +878,7 @@ TOPIC = [
     *of(
         "topic/_counts/model.py",
         "tests/topic/test_growth.py",
-        ("CountTopicModel._update", "is_known = digest in self._known", "is_known = False"),
+        ("CountTopicModel._update", "is_known, grows = digest in self._known", "is_known, grows = False"),
     ),
     *of(
         "topic/_counts/record.py",

@@ -4,6 +4,7 @@
     python examples/benchmarks/updates.py --part nothing       # from nothing, in ten blocks
     python examples/benchmarks/updates.py --part limit         # documents are not kept: draws take in the updates
     python examples/benchmarks/updates.py --part coverage      # planted: 90% intervals of topics' shares
+    python examples/benchmarks/updates.py --part levels        # planted: 90% intervals of effects of a new level
     python examples/benchmarks/updates.py --part mixture       # planted categories: rows kept, rows streamed, refit
     python examples/benchmarks/updates.py --smoke              # seconds: 1,000 documents, planted
 
@@ -28,12 +29,13 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp
 from sklearn.base import clone
 
-from sk_sgmcmc import BayesianLDA, DPCategoricalMixture
+from sk_sgmcmc import BayesianLDA, DMRTopicModel, DPCategoricalMixture
 from sk_sgmcmc.datasets import fetch_corpus, load_docstrings, load_sotu, make_lda
 from sk_sgmcmc.metrics import align_topics
 
 CORPORA = "sotu,docstrings,ap,poliblog5k"
 N_UPDATES = 10
+PARTS = "updates", "nothing", "limit", "coverage", "levels", "mixture"
 
 
 def load(name):
@@ -111,6 +113,40 @@ def coverage(n_corpora, n_updates, n_docs=600, **params):
     print(f"{n_updates:3d} updates, {kept}: {np.mean(hits):.3f} ± {error:.3f}, {model.n_iter_} sweeps", flush=True)
 
 
+def planted_kinds(rng, kinds, topics, n_docs, length=40):
+    """Counts of documents of random ``kinds``, a dict from names to Dirichlet parameters, and their metadata."""
+    names = rng.choice(list(kinds), size=n_docs)
+    tokens = np.array([rng.multinomial(length, rng.dirichlet(kinds[name])) for name in names])
+    counts = np.array([sum(map(rng.multinomial, own, topics)) for own in tokens])
+    return sparse.csr_array(counts), {"kind": names}
+
+
+def levels(n_corpora, n_docs=400, n_topics=4):
+    """Coverage of 90% intervals of effects of a level that comes in an update by as many documents, and of a refit."""
+    hits = {"update": [], "fit to all documents": []}
+    for seed in range(n_corpora):
+        rng = np.random.default_rng(seed)
+        topics = rng.dirichlet(np.full(150, 0.1), n_topics)
+        kinds = {name: 0.3 * np.exp(rng.normal(0.0, 0.8, n_topics)) for name in "abc"}
+        X, metadata = planted_kinds(rng, {name: kinds[name] for name in "ab"}, topics, n_docs)
+        more, own = planted_kinds(rng, {name: kinds[name] for name in "ac"}, topics, n_docs)
+        truth = kinds["c"] / kinds["c"].sum() - kinds["a"] / kinds["a"].sum()
+        model = DMRTopicModel(n_topics, random_state=seed)
+        at_once = clone(model)
+        timed(lambda model=model, X=X, metadata=metadata: model.fit(X, metadata=metadata))
+        timed(lambda model=model, X=more, metadata=own: model.partial_fit(X, metadata=metadata))
+        both = sparse.vstack([X, more]), {"kind": np.concatenate([metadata["kind"], own["kind"]])}
+        timed(lambda model=at_once, both=both: model.fit(both[0], metadata=both[1]))
+        for name, each in zip(hits, (model, at_once), strict=True):
+            table = each.effects("kind", interval=0.9)
+            table = table[table["value"] == "c"].sort_values("topic")
+            effect = truth[np.argsort(align_topics(topics, each.components_))]
+            hits[name].append(np.mean((table["low"] <= effect) & (effect <= table["high"])))
+    for name, found in hits.items():
+        error = np.std(found, ddof=1) / np.sqrt(n_corpora) if n_corpora > 1 else np.nan
+        print(f"effects of a new level, {name}: {np.mean(found):.3f} ± {error:.3f}", flush=True)
+
+
 def planted_table(seed, n_rows, n_clusters=5, n_columns=10, n_levels=4):
     """Rows of codes, weights and probabilities of the clusters, and a function of the true log probability of rows."""
     rng = np.random.default_rng(seed)
@@ -168,7 +204,7 @@ def mixture(n_tables, n_rows=1000, **params):
 def main():
     """Print the chosen part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", default="updates", choices=("updates", "nothing", "limit", "coverage", "mixture"))
+    parser.add_argument("--part", default="updates", choices=PARTS)
     parser.add_argument("--corpora", default=CORPORA)
     parser.add_argument("--topics", type=int, default=30)
     parser.add_argument("--refits", type=int, default=N_UPDATES, help="number of fits to all documents so far")
@@ -178,10 +214,14 @@ def main():
     if args.smoke:
         updates("planted", 10, "updates", 1)
         coverage(1, 2, 100)
+        levels(1, 60)
         mixture(1, 60, n_iter=20)
         return
     if args.part == "mixture":
         mixture(args.replicates)
+        return
+    if args.part == "levels":
+        levels(args.replicates)
         return
     if args.part == "coverage":
         for n_updates in (0, 1, 10, 60):

@@ -217,6 +217,8 @@ class Chain:
 
     def keep_only(self, staying):
         """Drop all kept draws but those at the indices ``staying``, and make room for as many as the plan keeps."""
+        if not staying:
+            self.kept = {}  # Later draws may have other shapes.
         for name, value in self.kept.items():  # into a new array, since a `copy` of the chain may share the old one
             self.kept[name] = np.empty((self.plan.n_draws, *value.shape[1:]), dtype=value.dtype)
             self.kept[name][: len(staying)] = value[staying]

@@ -10,6 +10,8 @@ BLOCK_SWEEPS = 5  # Sweeps over a new block alone.
 _DUE = 0.05  # An update sweeps over all data once the new data are this share of the earlier data.
 # Kept draws: those made with at least this share of the present data, but at least this many.
 _SHARE, FEWEST_DRAWS = 0.8, 20
+# Share of the sweeps of a fit in which an update keeps `FEWEST_DRAWS`.
+FEWEST_SHARE = FEWEST_DRAWS / MAX_AUTO_DRAWS
 
 
 class GrowthPlan(DrawPlan):

@@ -13,6 +13,7 @@ from sk_sgmcmc.metrics import align_topics, hellinger_distances
 from sk_sgmcmc.topic._counts import growth
 from sk_sgmcmc.topic._counts.corpus import InMemoryShards, KeptCorpus, TokenCorpus
 from sk_sgmcmc.topic._counts.documents import MatrixCorpus
+from sk_sgmcmc.topic._dmr.metadata import MetadataEncoder
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
 from tests.common.instances import LDA
 from tests.conftest import importorskip
@@ -240,6 +241,140 @@ def test_effects_of_metadata_come_nearer_to_the_truth(keep_documents):
         spread = at_once.samples_["coef"][0].std(axis=0)[other]
         assert np.all(np.abs(model.coef_[order] - at_once.coef_[other]) < 5.0 * spread)
         assert_counts_are_those_of_the_assignments(model)
+
+
+# Planted Dirichlet parameters of the documents of each kind.
+KINDS = {"a": [0.8, 0.2, 0.2, 0.2], "b": [0.2, 0.8, 0.2, 0.2], "c": [0.1, 0.1, 0.3, 1.5]}
+
+
+def of_kinds(kinds, seed=0):
+    """Counts and metadata of documents of given kinds, and their topics."""
+    rng = np.random.default_rng(seed)
+    topics = np.random.default_rng(7).dirichlet(np.full(60, 0.1), 4)
+    theta = [rng.dirichlet(KINDS[kind]) for kind in kinds]
+    counts = np.array([rng.multinomial(30, each @ topics) for each in theta])
+    return counts, {"length": rng.normal(size=len(kinds)), "kind": list(kinds)}, topics
+
+
+def joined(*tables):
+    return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+
+
+@pytest.fixture(scope="module")
+def two_kinds():
+    """Documents of kinds a and b, then of a and c, and a fit to the former."""
+    first, later = of_kinds("ab" * 100, seed=1), of_kinds("ac" * 50, seed=2)
+    return first, later, DMRTopicModel(4, n_iter=300, n_chains=2, random_state=0).fit(first[0], metadata=first[1])
+
+
+def copied(model, **params):
+    return pickle.loads(pickle.dumps(model)).set_params(**params)
+
+
+def prevalence(model, topics, kinds="abc"):
+    order = hellinger_distances(topics, model.components_).argmin(axis=1)
+    return model.predict_prevalence({"length": np.zeros(len(kinds)), "kind": list(kinds)})[:, order]
+
+
+@pytest.mark.parametrize("dispersion", ["shared", "topic"])
+def test_new_levels_get_effects_as_in_a_fit_of_all_documents(two_kinds, dispersion):
+    (X, metadata, topics), (later, more, _), _ = two_kinds
+    params = {"n_components": 4, "n_iter": 300, "random_state": 0, "dispersion": dispersion}
+    model = DMRTopicModel(**params).fit(X, metadata=metadata)
+    with pytest.warns(UserWarning, match="metadata has new levels in 'kind': 'c'. They get coefficients"):
+        model.partial_fit(later, metadata=more)
+    assert model.metadata_names_ == ["length", "kind=a", "kind=b", "kind=c"]
+    n_kept = model.samples_["coef"].shape[1]
+    assert n_kept >= FEWEST_DRAWS and model.samples_["coef"].shape == (1, n_kept, 4, 5) == (
+        1,
+        n_kept,
+        *model.coef_.shape,
+    )
+    assert_counts_are_those_of_the_assignments(model)
+    at_once = DMRTopicModel(**params).fit(np.vstack([X, later]), metadata=joined(metadata, more))
+    truth = np.array([np.array(each) / np.sum(each) for each in KINDS.values()])
+    for found in (prevalence(model, topics), prevalence(at_once, topics)):
+        assert np.abs(found - truth).max() < 0.12
+    assert np.abs(prevalence(model, topics) - prevalence(at_once, topics)).max() < 0.06
+    table = model.effects("kind")
+    assert set(table["value"]) == {"b", "c"}
+    effect = table[(table["value"] == "c") & (np.abs(table["difference"]) > 0.4)]
+    assert len(effect) == 2 and np.all(effect["high"] - effect["low"] < 0.4)
+
+
+def test_blocks_with_new_levels_are_known_and_others_follow(two_kinds):
+    _, (later, more, _), fitted = two_kinds
+    model = copied(fitted, handle_unknown="ignore").partial_fit(later, metadata=more)
+    assert model.samples_["coef"].shape[0] == 2
+    model.partial_fit(later, metadata=more)
+    assert model.n_samples_seen_ == 300
+    model.partial_fit(later[:40], metadata={"length": np.zeros(40), "kind": ["d", "c"] * 20})
+    assert model.n_samples_seen_ == 340 and model.metadata_names_[-2:] == ["kind=c", "kind=d"]
+    assert model.samples_["coef"].shape[1] >= FEWEST_DRAWS
+    few = {"length": np.zeros(3), "kind": ["a", "d", "e"]}
+    assert_allclose = np.testing.assert_allclose
+    assert_allclose(copied(model).transform(later[:3], metadata=few), model.transform(later[:3], metadata=few))
+
+
+def test_an_interrupted_update_with_new_levels_is_resumed(two_kinds):
+    _, (later, more, _), fitted = two_kinds
+    whole = copied(fitted, handle_unknown="ignore").partial_fit(later, metadata=more)
+    stopped = copied(fitted, handle_unknown="ignore", callbacks=PressCtrlC(315))
+    with interrupted():
+        stopped.partial_fit(later, metadata=more)
+    resumed = copied(stopped, callbacks=None).resume(later, metadata=more)
+    assert_same_draws(resumed, whole)
+
+
+def test_new_levels_are_refused_where_unknown_ones_are(two_kinds):
+    _, (later, more, _), fitted = two_kinds
+    model = copied(fitted, handle_unknown="error")
+    before = model.coef_.copy()
+    with pytest.raises(ValueError, match="unknown levels in 'kind': 'c'"):
+        model.partial_fit(later, metadata=more)
+    assert model.metadata_names_ == ["length", "kind=a", "kind=b"]
+    np.testing.assert_array_equal(model.coef_, before)
+    model.partial_fit(later[::2], metadata={name: values[::2] for name, values in more.items()})
+
+
+@pytest.mark.parametrize("why", ["forgotten", "formula"])
+def test_new_levels_that_cannot_be_learnt_warn(two_kinds, why):
+    (X, metadata, _), (later, more, _), fitted = two_kinds
+    if why == "forgotten":
+        model = copied(fitted).forget_documents()
+    else:
+        importorskip("formulaic")
+        model = DMRTopicModel(4, formula="~ length + kind", n_iter=100, random_state=0).fit(X, metadata=metadata)
+    names = list(model.metadata_names_)
+    with pytest.warns(UserWarning, match="unknown levels in 'kind': 'c'"):
+        model.partial_fit(later, metadata=more)
+    assert model.metadata_names_ == names
+
+
+@pytest.mark.parametrize("n_levels", [3, 80])
+def test_encoded_columns_of_new_levels_come_last(n_levels):
+    rng = np.random.default_rng(0)
+    levels = [f"{i:02d}" for i in range(n_levels)]
+    table = {"of": rng.choice(levels, size=300), "year": rng.normal(size=300), "in": rng.choice(["x", "y"], size=300)}
+    encoder = MetadataEncoder().fit(table)
+    assert encoder.with_levels_of(table)[0] is encoder
+    wider, added = encoder.with_levels_of({"of": ["05x", "00"], "year": [0.0, 1.0], "in": ["x", "w"]})
+    assert added == {"of": ["05x"], "in": ["w"]}
+    assert wider.names == [*encoder.names, "of=05x", "in=w"] and encoder.n_metadata == wider.n_metadata - 2
+    dense = [
+        each.toarray() if sparse.issparse(each) else each
+        for each in (wider.encode(table, 300, "error"), wider.widened(encoder.encode(table, 300, "error")))
+    ]
+    np.testing.assert_array_equal(*dense)
+    known = wider.table({"of": ["05x", "00", "05x"], "year": [2.0, 1.0, 0.5], "in": ["x", "w", "w"]})
+    assert sparse.issparse(known) == (n_levels > 64)
+    assert wider.column_of(known, 0).tolist() == [wider.levels[0].index("05x"), 0, wider.levels[0].index("05x")]
+    assert wider.column_of(known, 1).tolist() == [2.0, 1.0, 0.5] and wider.column_of(known, 2).tolist() == [0, 2, 2]
+    for j, value in ((0, 1), (0, len(encoder.levels[0])), (1, 7.0), (2, 2)):
+        changed = wider.with_value(known, j, value)
+        assert wider.column_of(changed, j).tolist() == [value] * 3
+        for other in {0, 1, 2} - {j}:
+            np.testing.assert_array_equal(wider.column_of(changed, other), wider.column_of(known, other))
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])

@@ -251,6 +251,10 @@ class KeptCorpus:
         """A checksum of the documents."""
         return zlib.crc32(self.shard.words, zlib.crc32(self.shard.token_ptr, zlib.crc32(self.shard.weights)))
 
+    def with_given(self, given):
+        """The same documents with other encoded metadata of their groups."""
+        return KeptCorpus(self.shard._replace(described=self.shard.described._replace(given=given, rows=None)))
+
     def append(self, corpus):
         """Append a `Corpus`; returns the larger `KeptCorpus`, and which documents are new, (n_docs,).
 

@@ -489,15 +489,13 @@ class CountTopicModel(TopicsOfWords):
         self._refuse_other_way(sampler, pair)
         if self.new_features == "extend":
             extend_names(self, X)
-        corpus = self._check_X(X, reset=False, **given)
+        corpus = self._check_update(X, **given)
         refuse_too_many_tokens(corpus, self.n_chains)
         checked_sweeps(self.n_sweeps)
         self._feature_names = checked_names(feature_names, self._n_words_of(corpus), self._feature_names)
         block, word_prior = self._token_corpus(corpus), self._priors(self._n_words_of(corpus))[1]
         digest = digest_of(corpus)
-        is_known = digest in self._known
-        n_new = 0 if is_known else corpus.n_tokens
-        grows = self._kept is not None and is_within(self.keep_documents, self._kept.n_tokens + n_new)
+        is_known, grows = digest in self._known, self._appends(corpus)
         if not grows:
             self._refuse_taking_in()
         # All arguments are checked at this point: below, chains change and nothing is refused.
@@ -513,6 +511,15 @@ class CountTopicModel(TopicsOfWords):
             plan = GrowthPlan(step, 0, self._bytes_per_draw(corpus))
             self._chains = [chain.take_in(block, word_prior, copy(plan)) for chain in self._chains]
         return self._run(self._chains, step)
+
+    def _check_update(self, X, **given):
+        """The checked corpus of an update."""
+        return self._check_X(X, reset=False, **given)
+
+    def _appends(self, corpus):
+        """Whether an update keeps the documents of a corpus together with the earlier ones."""
+        n_new = 0 if digest_of(corpus) in self._known else corpus.n_tokens
+        return self._kept is not None and is_within(self.keep_documents, self._kept.n_tokens + n_new)
 
     def _append(self, corpus, is_known, word_prior):
         """Append documents to those that are kept, unless they ``is_known``, and make the sweeps that are due."""

@@ -173,6 +173,7 @@ class TopicRecord:
         self.counts, self.orders, self.steps = (
             [values[i] for i in staying] for values in (self.counts, self.orders, self.steps)
         )
+        self._last = self._last if staying else None
 
     def extend(self, n_words, last):
         """Continue with a larger vocabulary, and with the assignments ``last`` of the latest draw and of new tokens."""

@@ -23,6 +23,11 @@ _ITERATIONS = 5, 20  # Fewest and most iterations of L-BFGS during burn-in.
 STEPS_PER_PASS = 4  # Most steps of the coefficients' sampler per pass over stored assignments.
 
 
+def widened(value, width):
+    """Coefficients with further ones, which are 0, before the intercept, which is last."""
+    return np.insert(value, [value.shape[1] - 1] * (width - value.shape[1]), 0.0, axis=1)
+
+
 class CurvatureSums(NamedTuple):
     """Minus the second derivatives of the log likelihood, or bounds of them, summed over groups.
 
@@ -155,6 +160,17 @@ class Coefficients:
         self.value = self.mean.copy()
         self.whitener = self.held = None
         self._n_moves = 0
+
+    def widen(self, prior):
+        """Begin the coefficients of further columns at 0, before the intercept; ``prior`` is that of all columns."""
+        n_steps = self.state.n_steps
+        self._widen(prior)
+        self.begin(stored=True)
+        self.state.n_steps = n_steps
+
+    def _widen(self, prior):
+        self.value, self.mean = (widened(part, prior.diagonal.size) for part in (self.value, self.mean))
+        self.prior, self.whitener, self.held, self._n_moves = prior, None, None, 0
 
     def alone(self):
         """A copy with the values but without the sampler, to send to workers."""
@@ -304,6 +320,10 @@ class OptimisedCoefficients(Coefficients):
 
     def begin(self, stored):
         """Do nothing, since there is no sampler."""
+
+    def widen(self, prior):
+        """As for `Coefficients`."""
+        self._widen(prior)
 
     def reorder(self, order):
         """Reorder the topics."""

@@ -7,7 +7,7 @@ from ...kernels.models import scaled_dirichlet
 from ...utils._bit_stable import one_blas_thread
 from .._counts.document_prior import DocumentPrior
 from .._counts.scaled_dirichlet import ScaledDirichlet, ScaledSweeps, token_priors
-from .coefficients import _HIGHEST, _LOWEST, _MAX_CELLS, DiagonalWhitener, Whitener
+from .coefficients import _HIGHEST, _LOWEST, _MAX_CELLS, DiagonalWhitener, Whitener, widened
 
 # The linear predictors of the logarithms of scales are clipped to [-_FARTHEST, _FARTHEST].
 _FARTHEST = 12.0
@@ -135,6 +135,14 @@ class DispersedCoefficients:
         """Restart at the prior mean."""
         self.value, self.coordinates = self.mean.copy(), None
         self.step, self.n_adapted = np.full(len(self.mean), _LONGEST), 0
+
+    def widen(self, priors):
+        """Begin the coefficients of further columns at 0; ``priors`` are those of all columns."""
+        width = priors[0].diagonal.size
+        self.value, self.mean = (
+            np.hstack([widened(half, width) for half in halves(of)]) for of in (self.value, self.mean)
+        )
+        self.priors, self.coordinates = priors, None
 
     def reorder(self, order):
         """Reorder the topics."""
@@ -280,6 +288,11 @@ class DispersedMetadataPrior(DocumentPrior):
         means, scales = (draw[name].astype(np.float64) for name in ("coef", "dispersion_coef"))
         other.value = np.hstack([means - scales, scales])
         self.coefficients, self._cached = other, (None, None)
+
+    def widen(self, like):
+        """Take the columns of metadata that another prior has."""
+        self.coefficients.widen(like.coefficients.priors)
+        self._cached = None, None
 
     def append(self, is_new):
         """Choose the coordinates of the coefficients again before their next move."""

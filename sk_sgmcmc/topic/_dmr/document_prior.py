@@ -121,6 +121,11 @@ class MetadataPrior(DocumentPrior):
         self.coefficients, self._cached = self.coefficients.alone(), (None, None)
         self.coefficients.value = draw["coef"].astype(np.float64)
 
+    def widen(self, like):
+        """Take the columns of metadata that another prior has."""
+        self.coefficients.widen(like.coefficients.prior)
+        self.held, self.is_released, self._cached = None, False, (None, None)
+
     def append(self, is_new):
         """Choose the coordinates of the coefficients again before their next move."""
         self.coefficients.whitener, self._cached = None, (None, None)

@@ -153,6 +153,10 @@ class FormulaEncoder(MetadataEncoder):
             self._names_in(metadata)
         return super().encode(metadata, n_docs, handle_unknown)
 
+    def with_levels_of(self, metadata):
+        """Return this encoder, since new levels could change all columns of a formula."""
+        return self, {}
+
     def _of_nothing(self, n_docs):
         return np.tile(self._means, (n_docs, 1))
 

@@ -1,6 +1,8 @@
 """Encoding of metadata of documents, in any accepted form, as numeric columns."""
 
+from collections import Counter
 from collections.abc import Mapping
+from copy import copy
 from numbers import Real
 
 import numpy as np
@@ -34,6 +36,7 @@ class MetadataEncoder:
     """
 
     formula = None
+    _added = ()  # Columns that `with_levels_of` added: for each, the index of its column of metadata, and of its level.
     takes_metadata = property(lambda self: bool(self.levels), doc="Whether documents may have metadata.")
     _no_effect = "Such entries have no effect: their prior mean."
 
@@ -47,7 +50,7 @@ class MetadataEncoder:
             self._find_levels(columns, labels)
         self.names, is_level = [], []
         for label, levels in zip(labels, self.levels, strict=True):
-            self.names += [label] if levels is None else [f"{label}={level}" for level in levels]
+            self.names += self._names_of(label, levels)
             is_level += [levels is not None] * (1 if levels is None else len(levels))
         self.fills = np.zeros(len(labels))  # Values for missing numbers: 0 until the means are known.
         if metadata is None:
@@ -126,6 +129,55 @@ class MetadataEncoder:
             warn_user(f"metadata has {what}. {self._no_effect}")
         return encoded
 
+    def with_levels_of(self, metadata):
+        """An encoder that also knows the levels of further metadata, or this one if there are no new levels.
+
+        New levels of a column come after its known ones, and their encoded columns after all others, so that encoded
+        rows with known levels only get further zeros.
+
+        Returns
+        -------
+        encoder : MetadataEncoder
+        added : dict of str to list
+            New levels of each column that has any.
+        """
+        columns, added = columns_of(metadata, self.columns)[1], {}
+        if sparse.issparse(columns) or len(columns) != len(self.levels):  # The latter is refused by `encode`.
+            return self, added
+        wider = copy(self)
+        wider.levels, wider.names, wider._added = list(self.levels), list(self.names), list(self._added)
+        for j, (column, label, levels) in enumerate(zip(columns, self._labels(), self.levels, strict=True)):
+            new = [] if levels is None else [level for level in levels_of(column, label) if level not in set(levels)]
+            if new:
+                added[label], wider.levels[j] = new, levels + new
+                wider.names += self._names_of(label, new)
+                wider._added += [(j, len(levels) + i) for i in range(len(new))]
+        n_added = wider.n_metadata - self.n_metadata
+        wider.shift, wider.scale = np.append(self.shift, np.zeros(n_added)), np.append(self.scale, np.ones(n_added))
+        return (wider if added else self), added
+
+    def widened(self, encoded):
+        """Encoded columns of an encoder that knew fewer levels, with columns of 0 for the others."""
+        n_added = self.n_metadata - encoded.shape[1]
+        if not sparse.issparse(encoded) and not self._is_sparse:
+            return np.pad(encoded, ((0, 0), (0, n_added)))
+        return sparse.csr_array(sparse.hstack([encoded, sparse.csr_array((encoded.shape[0], n_added))]))
+
+    @property
+    def _is_sparse(self):
+        return sum(len(levels) for levels in self.levels if levels is not None) > _DENSE_COLUMNS
+
+    def _cells(self):
+        """For each encoded column, the index of its column of metadata, and that of its level or 0."""
+        n_added = Counter(j for j, _ in self._added)
+        n_first = [1 if levels is None else len(levels) - n_added[j] for j, levels in enumerate(self.levels)]
+        return [(j, i) for j, n in enumerate(n_first) for i in range(n)] + list(self._added)
+
+    @staticmethod
+    def _names_of(label, levels):
+        """Names of the encoded columns of a column of metadata."""
+        return [label] if levels is None else [f"{label}={level}" for level in levels]
+
     def _of_nothing(self, n_docs):
         """Encoded columns of documents without metadata."""
         encoded = np.zeros((n_docs, self.n_metadata))
@@ -149,7 +201,7 @@ class MetadataEncoder:
                 raise ValueError("Sparse metadata must be finite; fill in missing values, or use a DataFrame.")
             refuse_extremes(columns, self._labels(), "metadata")
             return columns
-        parts, n_levels = [], 0
+        parts = []
         pairs = zip(columns, self._labels(), self.levels, self.fills, strict=True)
         for j, (column, label, levels, fill) in enumerate(pairs):
             if levels is None:
@@ -162,10 +214,15 @@ class MetadataEncoder:
             known = np.flatnonzero(codes >= 0)
             shape = (codes.size, len(levels))
             parts.append(sparse.csr_array((np.ones(known.size), (known, codes[known])), shape=shape))
-            n_levels += len(levels)
-        if n_levels > _DENSE_COLUMNS:
-            return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts], format="csr"))
-        return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])
+        if self._is_sparse:
+            encoded = sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts], format="csr"))
+        else:
+            encoded = np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])
+        if not self._added:
+            return encoded
+        cells = self._cells()
+        place = {cell: i for i, cell in enumerate(sorted(cells))}
+        return encoded[:, [place[cell] for cell in cells]]
 
     def _codes_of(self, column, j, troubles):
         """Indices of the levels of column ``j``; -1 if missing, -2 if unknown; both are added to ``troubles``."""
@@ -198,26 +255,27 @@ class MetadataEncoder:
         """Encoded columns of a table."""
         return table
 
-    def _place(self, j):
-        widths = [1 if levels is None else len(levels) for levels in self.levels]
-        return sum(widths[:j]), widths[j]
+    def _places(self, j):
+        """Indices of the encoded columns of column ``j`` of metadata, in the order of its levels."""
+        return [i for i, (column, _) in enumerate(self._cells()) if column == j]
 
     def column_of(self, table, j):
         """Column ``j`` of metadata from a table: numbers, or indices of levels, with -1 for none."""
-        start, width = self._place(j)
-        part = table[:, start : start + width]
+        part = table[:, self._places(j)]
         part = part.toarray() if sparse.issparse(part) else part
         return part[:, 0] if self.levels[j] is None else np.where(part.any(axis=1), part.argmax(axis=1), -1)
 
     def with_value(self, table, j, value):
         """A copy of a table in which column ``j`` of metadata has one value, a number or the index of a level."""
-        start, width = self._place(j)
-        own = np.full((table.shape[0], width), 0.0)
-        own[:, 0 if self.levels[j] is None else value] = value if self.levels[j] is None else 1.0
-        parts = table[:, :start], own, table[:, start + width :]
+        places, is_number = self._places(j), self.levels[j] is None
+        own = np.zeros(table.shape[1])
+        own[places[0 if is_number else value]] = value if is_number else 1.0
+        others = np.ones(table.shape[1])
+        others[places] = 0.0
         if sparse.issparse(table):
-            return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts]))
-        return np.hstack(parts)
+            own = sparse.csr_array(np.ones((table.shape[0], 1))) @ sparse.csr_array(own[None])
+            return sparse.csr_array(table @ sparse.diags_array(others) + own)
+        return table * others + own
 
     def rows(self, encoded):
         """Encoded columns, standardised, with an intercept as the last column."""
@@ -233,6 +291,10 @@ class NoCovariates(MetadataEncoder):
     """Encodes metadata as no columns, for a formula without covariates."""
 
     takes_metadata = True
+
+    def with_levels_of(self, metadata):
+        """As for `MetadataEncoder`; there are no levels."""
+        return self, {}
 
     def fit(self, metadata):
         """Learn nothing."""

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...base import all_or_nothing, fits_anew
 from ...chains.checks import CLIPPED_PREDICTOR, INTERCEPTS_NOT_CONVERGED
+from ...chains.growth import FEWEST_SHARE
 from ...samplers._base import Sampler
 from ...samplers._registry import make_sampler
 from ...utils._dask import lazy_for_dask
@@ -79,7 +80,7 @@ class DMRTopicModel(BayesianLDA):
         What to do about missing values, and about levels absent from `fit`. "warn" and "ignore" give them no effect
         (the prior mean), with or without a warning: a missing number counts as the mean, and with a formula an unknown
         level as the average of all levels. "error" refuses them. "ignore" also accepts new documents without
-        ``metadata=``.
+        ``metadata=``. `partial_fit` learns new levels, unless they are refused.
 
     Attributes
     ----------
@@ -330,10 +331,14 @@ class DMRTopicModel(BayesianLDA):
     ) -> Self:
         """Update the fit with more documents; see `BayesianLDA.partial_fit`.
 
-        Columns and levels of metadata, and the means and deviations that standardise them, are those of the first
-        block. A categorical column of a DataFrame may declare levels that occur only in later blocks. In a stream of
-        minibatches after a `fit` with stored assignments, the log likelihood of the coefficients given its documents is
-        replaced by its second-order expansion about the coefficients at the end of that fit.
+        Columns of metadata, and the means and deviations that standardise them, are those of the first block. Levels
+        that are new get coefficients of their own, with a warning unless ``handle_unknown="ignore"``. Earlier draws,
+        which lack these, are dropped, and the update makes at least a fifth of the sweeps of a fit. In a stream of
+        minibatches, with a ``formula``, or once documents are dropped, new levels have no effect, unless a categorical
+        column of the first block declares them.
+
+        In a stream of minibatches after a `fit` with stored assignments, the log likelihood of the coefficients given
+        its documents is replaced by its second-order expansion about the coefficients at the end of that fit.
 
         Parameters
         ----------
@@ -358,12 +363,38 @@ class DMRTopicModel(BayesianLDA):
             self._observed = None  # It would contain only the metadata of some blocks.
         return self
 
+    def _check_update(self, X, metadata=None, may_lack=False):
+        corpus, table, _ = self._counts_and_metadata(X, metadata, reset=False)
+        self._new_levels = {}
+        if table is not None and self.handle_unknown != "error" and self._appends(corpus):
+            # A new encoder, so that an update that is refused below leaves the present one.
+            self._encoder, self._new_levels = self._encoder.with_levels_of(table)
+        return super()._check_update(X, metadata=metadata, may_lack=may_lack)
+
     def _append(self, corpus, is_known, word_prior):
-        table = self.__dict__.pop("_last_table")
+        table, new_levels = self.__dict__.pop("_last_table"), self.__dict__.pop("_new_levels")
         self._documents = None  # The documents are no longer those of one call.
+        if new_levels:
+            self._begin_levels(new_levels, corpus)
         if not is_known and self._observed is not None:
             self._observed = None if table is None else self._observed.extended(table)
         return super()._append(corpus, is_known, word_prior)
+
+    def _begin_levels(self, new_levels, corpus):
+        """Give coefficients to new levels of the metadata of ``corpus``, and drop all draws, which lack them."""
+        encoder = self._encoder
+        self.metadata_names_ = list(encoder.names)
+        if self._observed is not None:
+            self._observed = self._observed._replace(table=encoder.widened(self._observed.table))
+        self._kept = self._kept.with_given(encoder.widened(self._kept.shard.given))
+        for chain in self._chains:
+            chain.doc_prior.widen(self._document_prior(chain.doc_prior.alpha, True, chain.plan))
+            chain.keep_only([])
+        # Enough sweeps that `FEWEST_DRAWS` are kept, even if the block is small.
+        self._pending = max(self._pending, FEWEST_SHARE * (self._kept.n_tokens + corpus.n_tokens) - corpus.n_tokens)
+        if self.handle_unknown == "warn":
+            what = "; ".join(f"{name!r}: {', '.join(map(repr, map(str, new)))}" for name, new in new_levels.items())
+            warn_user(f"metadata has new levels in {what}. They get coefficients of their own from this update on.")
 
     @all_or_nothing
     def resume(self, X: CountsLike, y: Any = None, *, metadata: Columns | None = None) -> Self:
