@@ -1,6 +1,7 @@
 """Objects that are not matrices: Dask collections, containers of several matrices, and objects that nest endlessly."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def refuse_dask(X, name="X"):
     raise TypeError(f"{name} is a Dask {type(X).__name__}, and would have to be loaded into memory here. {remedy}.")
 
 
-_SINGLE_CELL = ("anndata", "mudata")
+_SINGLE_CELL = {"anndata", "mudata"}
 _READABLE = ("__array__", "__array_interface__", "__array_namespace__", "__dataframe__", "toarray", "dtype", "columns")
 
 
@@ -50,7 +51,7 @@ def refuse_containers(X, name="X"):
         The name used in the error.
     """
     refuse_dask(X, name)
-    if any(kind.__module__.partition(".")[0] in _SINGLE_CELL for kind in type(X).__mro__):
+    if _SINGLE_CELL & {kind.__module__.partition(".")[0] for kind in type(X).__mro__}:
         raise TypeError(
             f"`{name}` must be a matrix; got an object of type {type(X).__name__}, which contains several. For raw "
             'counts, pass adata.layers["counts"], or adata.X where they are kept there (log-normalised values are no '
@@ -66,7 +67,7 @@ def refuse_containers(X, name="X"):
 def _unpacks_without_end(X):
     """Whether NumPy would index an object endlessly, since its entries are objects of the same type."""
     plain = isinstance(X, (list, tuple, str, bytes, Mapping, np.ndarray, np.generic))
-    if plain or not hasattr(X, "__getitem__") or any(hasattr(X, name) for name in _READABLE):
+    if plain or not hasattr(X, "__getitem__") or any(map(partial(hasattr, X), _READABLE)):
         return False
     try:
         return type(X[0]) is type(X) and type(X[0][0]) is type(X)

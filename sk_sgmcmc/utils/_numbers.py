@@ -25,7 +25,9 @@ def plain_integers(estimator):
     The user's objects are restored afterwards.
     """
     given = {
-        name: value for name, value in estimator.get_params(deep=False).items() if is_narrow(estimator, name, value)
+        name: value
+        for name, value in estimator.get_params(deep=False).items()
+        if isinstance(value, (bool, np.bool_, np.integer)) and is_narrow(estimator, name, value)
     }
     vars(estimator).update({name: int(value) for name, value in given.items()})
     try:
