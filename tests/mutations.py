@@ -829,7 +829,7 @@ TOPIC = [
         ("word_scores", "share = word_counts / max(word_counts.sum(), 1.0)", "share = word_counts"),
     ),
     *of(
-        "topic/_counts/predictive.py",
+        "topic/_estimator/predictive.py",
         "tests/test_diagnostics.py -k enough_tokens",
         ("_some", "_SHARE * n_tokens, _LEAST, _MOST", "_SHARE * n_tokens, 1, _MOST"),
     ),
@@ -876,7 +876,7 @@ TOPIC = [
         ("CollapsedChain.take_in", "self.keep_only(evenly_spaced(self.n_kept))", "pass"),
     ),
     *of(
-        "topic/_counts/model.py",
+        "topic/_estimator/model.py",
         "tests/topic/test_growth.py",
         ("CountTopicModel._update", "is_known, grows = digest in self._known", "is_known, grows = False"),
     ),

@@ -20,10 +20,10 @@ from sk_sgmcmc.linear_model._stream import Stream
 from sk_sgmcmc.samplers import SGHMC
 from sk_sgmcmc.targets import _checks as of_sample
 from sk_sgmcmc.topic._agreement import Agreement
-from sk_sgmcmc.topic._counts.checks import check_duplicate_topics, check_moves
 from sk_sgmcmc.topic._counts.word_prior import SeedWords
 from sk_sgmcmc.topic._dmr.intercepts import check_intercepts
 from sk_sgmcmc.topic._dmr.prevalence import check_clipped
+from sk_sgmcmc.topic._estimator.checks import check_duplicate_topics, check_moves
 from sk_sgmcmc.topic._minibatch.particles import ParticleTopicChain
 from sk_sgmcmc.topic._structural.keywords import check_rates
 

@@ -26,9 +26,9 @@ from sk_sgmcmc.datasets import load_sotu, make_dmr, make_lda
 from sk_sgmcmc.metrics import effective_sample_size, mcse, split_r_hat
 from sk_sgmcmc.samplers import GMC, SCIR, SGHMC, SGLD, SGNHT, SGRLD, GMCBGibbs
 from sk_sgmcmc.targets import DirichletCategorical, GaussianMean
-from sk_sgmcmc.topic._counts.checks import check_duplicate_topics, check_variances
-from sk_sgmcmc.topic._counts.predictive import PredictiveProbe
 from sk_sgmcmc.topic._draws import TopicDraws
+from sk_sgmcmc.topic._estimator.checks import check_duplicate_topics, check_variances
+from sk_sgmcmc.topic._estimator.predictive import PredictiveProbe
 from tests.common.compare import StopAt, assert_same_draws
 from tests.common.instances import DEFAULTS, ESTIMATORS, classes
 from tests.corpora import shard_of

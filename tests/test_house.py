@@ -54,6 +54,8 @@ MAY_IMPORT = {
     "model_selection": {"metrics", "utils"},
     "warm_up": {"datasets", "density", "linear_model", "mixture", "targets", "topic"},
 }
+# Folders that all topic models of counts share: each may import those before it.
+TOPIC_FOLDERS = ("_counts", "_minibatch", "_estimator")
 # What some parts may import of others' packages, at the top of a file or inside a function. Of scikit-learn, metrics
 # take `Bunch` and checks of arrays, so only its utils.
 THIRD_PARTIES = {
@@ -190,6 +192,14 @@ def test_imports_point_one_way(path):
         yield f"{part} is new: say in tests/test_house.py and doc/developer what it may import"
     elif wrong := imported - MAY_IMPORT[part] - {part}:
         yield f"must not import {sorted(wrong)}"
+
+
+@over([path for path in MODULES if path.parent.name in TOPIC_FOLDERS])
+def test_folders_that_topic_models_share_import_in_one_direction(path):
+    later = TOPIC_FOLDERS[TOPIC_FOLDERS.index(path.parent.name) + 1 :]
+    wrong = {module for module, _ in imports_of(path) if module.startswith("sk_sgmcmc.topic.")}
+    if wrong := sorted(module for module in wrong if module.split(".")[2] in later):
+        yield f"must not import {wrong}"
 
 
 def test_no_files_import_each_other_in_a_circle():

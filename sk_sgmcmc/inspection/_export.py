@@ -11,7 +11,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from ..topic._base import BaseTopicModel
-from ..topic._counts.model import CountTopicModel
+from ..topic._estimator.model import CountTopicModel
 from ..topic._results.topics import default_names
 from ..utils._seeds import seed_sequence
 from ..utils._tables import aligned

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..metrics import hellinger_distances
 from ..topic._base import BaseTopicModel
-from ..topic._counts.model import CountTopicModel
+from ..topic._estimator.model import CountTopicModel
 from ..topic._results.topics import check_choice
 from ..utils._numbers import indices
 from ..utils._parameters import keyword_parameters

@@ -14,8 +14,8 @@ from ..utils._numbers import real_array
 from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import SCALE_CONSTRAINT, Interval, StrOptions
 from ._counts.document_prior import DocumentPrior, FittedPrior, first_doc_prior
-from ._counts.model import CountTopicModel
 from ._counts.word_prior import DEFAULT, SeedWords
+from ._estimator.model import CountTopicModel
 
 
 @keyword_parameters

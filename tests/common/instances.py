@@ -29,7 +29,7 @@ from sk_sgmcmc import (
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.samplers import PSGHMC, SCIR, SGHMC
 from sk_sgmcmc.samplers._registry import make_sampler
-from sk_sgmcmc.topic._counts.model import CountTopicModel
+from sk_sgmcmc.topic._estimator.model import CountTopicModel
 
 
 @dataclass(frozen=True)

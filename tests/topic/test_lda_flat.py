@@ -12,8 +12,8 @@ from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.kernels.samplers import mass as at
 from sk_sgmcmc.samplers import PSGHMC, SCIR, SGHMC, SGLD, SGNHT, SGRLD, Blob, Gibbs, MonteCarloEM
-from sk_sgmcmc.topic._counts.plan import SWEEPS, default_steps
 from sk_sgmcmc.topic._counts.word_prior import WordPrior
+from sk_sgmcmc.topic._estimator.plan import SWEEPS, default_steps
 from sk_sgmcmc.topic._minibatch.chain import MinibatchChain
 from sk_sgmcmc.topic._minibatch.particles import ParticleTopicChain
 from sk_sgmcmc.topic._minibatch.softmax_topics import MovedTopics

@@ -1,1 +1,1 @@
-"""Topic models of counts."""
+"""Documents, their priors, sweeps, chains and records: the model that all topic models of counts share."""

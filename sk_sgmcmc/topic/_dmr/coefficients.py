@@ -9,7 +9,7 @@ from ...chains.convergence import VERY_WIDE
 from ...samplers._euclidean import SGHMC
 from ...samplers._thermostats import SGNHT
 from ...samplers.state import SamplerState
-from .._counts.checks import check_moves
+from .._estimator.checks import check_moves
 
 # The linear predictor is clipped to these bounds, so that its exponential is a usable prior.
 _LOWEST, _HIGHEST = -20.0, 10.0

@@ -19,7 +19,7 @@ from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import Interval
 from ...utils._typing import Table
 from ...utils._warnings import warn_user
-from .._counts.model import CountTopicModel
+from .._estimator.model import CountTopicModel
 from .atoms import ProcessPrior
 from .document_prior import START_MASS, START_WEIGHT, GammaProcessPrior
 

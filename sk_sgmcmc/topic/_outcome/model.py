@@ -25,9 +25,9 @@ from ...utils._sklearn import SCALE_CONSTRAINT, ClassifierMixin, RegressorMixin,
 from ...utils._tables import aligned
 from ...utils._typing import AnyArray, FloatArray, MatrixLike, Table
 from .._counts.document_prior import first_doc_prior
-from .._counts.model import _checked_rows
 from .._counts.record import scored_draws
 from .._counts.scaled_dirichlet import ScaledDirichlet
+from .._estimator.model import _checked_rows
 from .._lda import BayesianLDA
 from .._results.covariates import Covariates, checked_outcomes
 from .activity_priors import DirichletActivities, FixedActivities, ScaledActivities

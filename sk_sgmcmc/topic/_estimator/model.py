@@ -37,6 +37,13 @@ from ...utils._typing import AnyArray, FloatArray, Table
 from ...utils.blocks import CountsLike
 from ...utils.corpus import warn_if_empty, warn_of_other_values
 from .._agreement import number_topics
+from .._counts.corpus import KeptCorpus, KeptShards, TokenCorpus
+from .._counts.documents import input_of, refuse_too_many_tokens
+from .._counts.growth import HOTTEST
+from .._counts.growth import SWEEPS as FIT_SWEEPS
+from .._counts.record import best_chain, kept_draws, scored_draws
+from .._counts.vocabulary import extend_names, padded
+from .._counts.word_prior import LEAST_PASSES, FittedWordPrior, WordPrior
 from .._draws import Samples, chosen_draws
 from .._minibatch.updates import SWEEPS, after_block, digest_of, refuse_other_pair, warn_if_fitted
 from .._results.covariates import Covariates, checked_outcomes
@@ -44,10 +51,6 @@ from .._results.documents import proportion_draws
 from .._results.regression import plug_in_table, warn_of_short_documents
 from .._results.topics import merged, new_topics, refuse_merged
 from .checks import check_duplicate_topics, check_spread, check_unigram
-from .corpus import KeptCorpus, KeptShards, TokenCorpus
-from .documents import input_of, refuse_too_many_tokens
-from .growth import HOTTEST
-from .growth import SWEEPS as FIT_SWEEPS
 from .plan import (
     ChainConfig,
     checked_sweeps,
@@ -59,10 +62,7 @@ from .plan import (
     stream_batch,
 )
 from .predictive import PredictiveProbe, predictive_draws
-from .record import best_chain, kept_draws, scored_draws
 from .tables import TopicsOfWords
-from .vocabulary import extend_names, padded
-from .word_prior import LEAST_PASSES, FittedWordPrior, WordPrior
 
 # Share of burn-in that consists of collapsed sweeps; see TopicChain.
 _WARM_SHARE = 0.7

@@ -8,11 +8,11 @@ from ...chains.chain import DrawPlan, StreamPlan
 from ...samplers._base import Sampler
 from ...samplers.schedules import ConstantStep
 from ...utils._warnings import warn_user
+from .._counts.chain import CollapsedChain
+from .._counts.growth import SWEEPS
+from .._counts.word_prior import WordPrior
 from .._minibatch.chain import MinibatchChain
 from .._minibatch.particles import ParticleTopicChain
-from .chain import CollapsedChain
-from .growth import SWEEPS
-from .word_prior import WordPrior
 
 # Largest relative increase of posterior variances that the step size of a sampler on flat space may cause: with stored
 # assignments, and with fresh ones, where the noise of minibatches adds to it.
