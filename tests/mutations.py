@@ -786,7 +786,7 @@ TOPIC = [
     ),
     *of(
         "topic/_dmr/dispersed_prior.py",
-        "tests/topic/test_dispersion_laws.py -k (joint_distribution_unchanged or draws_keep)",
+        "tests/topic/test_dispersion_laws.py -k (joint_distribution_unchanged or draws_keep or mean_of_scales)",
         ("DispersedCoefficients.move", "accepts = np.log1p(-rng.random(gain.size)) < gain", "accepts = gain > -np.inf"),
         ("DispersedCoefficients.redraw_common_scale", "- scales.mean(axis=0)", "- 0.0"),
         ("DispersedMetadataPrior.draw", "dispersion = scales - scales.mean(axis=0)", "dispersion = scales"),

@@ -218,8 +218,25 @@ def joint_z(seed, n_steps=6000, make=DispersedMetadataPrior, sweeps=ScaledSweeps
     return np.abs((batches.mean(axis=0) - exact.mean(axis=0)) / error).max()
 
 
-def test_the_whole_sampler_leaves_the_joint_distribution_unchanged(global_random_seed):
+@pytest.mark.parametrize("longest", [dispersed_prior._LONGEST, 1.2])
+def test_the_whole_sampler_leaves_the_joint_distribution_unchanged(longest, global_random_seed, monkeypatch):
+    monkeypatch.setattr(dispersed_prior, "_LONGEST", longest)  # With the longer steps, many trajectories are rejected.
     assert joint_z(global_random_seed) < THRESHOLD
+
+
+def test_the_mean_of_scales_is_drawn_from_its_prior(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    coefficients = dispersed_prior.DispersedCoefficients(FIRST, PRIORS)
+    coefficients.value = rng.normal(size=coefficients.value.shape)
+    scales = halves(coefficients.value)[1]
+    before, means = scales - scales.mean(axis=0), np.empty((4000, 2))
+    for each in means:
+        coefficients.redraw_common_scale(rng)
+        each[:] = scales.mean(axis=0)
+    np.testing.assert_allclose(scales - scales.mean(axis=0), before)
+    deviation = means * np.sqrt(N_TOPICS * PRIORS[1].diagonal)
+    assert np.abs(deviation.mean(axis=0)).max() < 5.0 / np.sqrt(4000)
+    assert np.abs(deviation.var(axis=0) - 1.0).max() < 5.0 * np.sqrt(2.0 / 4000)
 
 
 WRONG = {
