@@ -9,14 +9,18 @@ from scipy import sparse
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
 from sk_sgmcmc.chains.growth import FEWEST_DRAWS, in_window
 from sk_sgmcmc.datasets import CountBlocks, make_dmr, make_lda
+from sk_sgmcmc.dense.rows import DenseRows
 from sk_sgmcmc.metrics import align_topics, hellinger_distances
 from sk_sgmcmc.topic._counts import growth
-from sk_sgmcmc.topic._counts.corpus import InMemoryShards, KeptCorpus, TokenCorpus
+from sk_sgmcmc.topic._counts.corpus import Described, InMemoryShards, KeptCorpus, TokenCorpus
 from sk_sgmcmc.topic._counts.documents import MatrixCorpus
+from sk_sgmcmc.topic._dmr.coefficients import Coefficients, NormalPrior
+from sk_sgmcmc.topic._dmr.dispersed_prior import DispersedMetadataPrior
 from sk_sgmcmc.topic._dmr.metadata import MetadataEncoder
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
 from tests.common.instances import LDA
 from tests.conftest import importorskip
+from tests.corpora import shard_of
 
 MODEL = {"n_components": 4, "n_iter": 120, "random_state": 0}
 
@@ -349,6 +353,28 @@ def test_new_levels_that_cannot_be_learnt_warn(two_kinds, why):
     with pytest.warns(UserWarning, match="unknown levels in 'kind': 'c'"):
         model.partial_fit(later, metadata=more)
     assert model.metadata_names_ == names
+
+
+def test_priors_of_known_levels_stay_when_levels_are_new():
+    rng = np.random.default_rng(0)
+    rows, wider = (DenseRows(each, np.zeros(n), np.ones(n), True) for each, n in ((np.eye(2), 2), (np.eye(2, 4), 4)))
+    coefficients = Coefficients(None, True, np.array([0.5, 1.0, 2.0]), 2, (1.0, 0.7))
+    coefficients.value = rng.normal(size=(3, 3))
+    before = coefficients.doc_priors(rows)
+    coefficients.widen(NormalPrior(4, (1.0, 0.7)))
+    np.testing.assert_allclose(coefficients.doc_priors(wider), before)
+    np.testing.assert_allclose(np.exp(coefficients.mean[:, -1]), [0.5, 1.0, 2.0])
+    assert not np.any(coefficients.value[:, 2:4])
+    priors = NormalPrior(2, (1.0, 0.7)), NormalPrior(2, (0.6, 0.8))
+    dispersed = DispersedMetadataPrior(np.array([0.5, 1.0]), priors)
+    dispersed.coefficients.value = rng.normal(size=(2, 6))
+    shard = shard_of(np.ones((2, 3)))
+    group = np.arange(2)
+    before = dispersed.sweep_priors(shard._replace(described=Described(group, None, rows)))[0]
+    dispersed.widen(DispersedMetadataPrior(np.array([0.5, 1.0]), tuple(NormalPrior(4, (1.0, 0.7)) for _ in range(2))))
+    after = dispersed.sweep_priors(shard._replace(described=Described(group, None, wider)))[0]
+    for old, new in zip(before, after, strict=True):
+        np.testing.assert_allclose(new, old)
 
 
 @pytest.mark.parametrize("n_levels", [3, 80])
