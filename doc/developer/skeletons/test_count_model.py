@@ -66,7 +66,7 @@ class SampledLDA(BayesianLDA):
 
 # the labels
 class LabelPrior(DocumentPrior):
-    """Documents have the topics of their labels, and hardly any other."""
+    """Documents have the topics of their labels, and no other."""
 
     def table(self, shard, docs=None):
         """A row for each distinct row of labels, and the row of each document."""
@@ -75,7 +75,7 @@ class LabelPrior(DocumentPrior):
 
     def prior_of(self, labels):
         """The Dirichlet parameters of documents with these labels, (n, n_topics)."""
-        return np.where(labels > 0, self.alpha, 1e-6)
+        return np.where(labels > 0, self.alpha, 1e-100)  # 0 is refused
 
     def exchangeable_groups(self):
         return np.arange(self.alpha.size)  # topic k is that of label k
@@ -157,12 +157,12 @@ def test_the_planted_prior_is_in_its_interval(params):
 
 
 def labelled():
-    """Documents of 40 words with one or two of five labels, whose words are theirs alone; counts and labels."""
+    """Documents of 40 words with one or two of five labels, of which most words are theirs alone; counts and labels."""
     rng = np.random.default_rng(0)
     labels = np.zeros((200, 5))
     for row in labels:
         row[rng.choice(5, rng.integers(1, 3), replace=False)] = 1.0
-    topics = np.kron(np.eye(5), np.full(8, 0.125))
+    topics = 0.7 * np.kron(np.eye(5), np.full(8, 0.125)) + 0.3 / 40
     return np.array([rng.multinomial(40, row / row.sum() @ topics) for row in labels]), labels
 
 
@@ -178,4 +178,21 @@ def test_topics_are_those_of_their_labels_and_other_labels_are_refused(in_blocks
     with pytest.raises(ValueError, match="have 150 rows, but X has 200 documents"):
         LabelledLDA(5).fit(blocks, labels[:150])
     components = model.resume(blocks, labels).components_
-    assert np.all(np.add.reduceat(components, np.arange(0, 40, 8), axis=1).diagonal() > 0.95)
+    assert np.all(np.add.reduceat(components, np.arange(0, 40, 8), axis=1).diagonal() > 0.65)
+    if not in_blocks:
+        shard, z = model._kept.shard, model._chains[0].z
+        of_tokens = np.repeat(shard.given[shard.group], np.diff(shard.token_ptr), axis=0)
+        assert np.all(of_tokens[np.arange(z.size), z] == 1.0)
+
+
+@pytest.mark.filterwarnings("ignore:Some topics have nearly the same words")
+@pytest.mark.parametrize("init", ["soft", "random"])
+def test_first_assignments_have_the_labels_of_their_documents(init):
+    X, labels = labelled()
+    labels[100:] = [1.0, 1.0, 0.0, 0.0, 1.0]
+    for rows in (slice(None), slice(100, None)):  # In the second case, all documents have the same labels.
+        model = LabelledLDA(5, init=init, n_iter=1, burn_in=0, random_state=0)
+        model.fit(X[rows], labels[rows])
+        shard, z = model._kept.shard, model._chains[0].z
+        of_tokens = np.repeat(shard.given[shard.group], np.diff(shard.token_ptr), axis=0)
+        assert np.all(of_tokens[np.arange(z.size), z] == 1.0)

@@ -68,10 +68,10 @@ def first_assignments(corpus, doc_prior, word_prior, init, is_normal, rng, pool=
 
 
 def random_assignments(shard, prior, group, rng):
-    """A random topic for each token, (n_tokens,): uniform, or by the documents' priors if these differ."""
+    """A random topic for each token, (n_tokens,), by its document's prior."""
     n_topics = prior.shape[1]
     z = rng.integers(n_topics, size=shard.n_tokens, dtype=np.uint16)
-    if documents_differ(prior):
+    if np.any(np.ptp(prior, axis=1) > 0):
         shares = prior / prior.sum(axis=1, keepdims=True)
         for start, stop in pieces(shard.token_ptr, _TOKENS_PER_PIECE):
             lo, hi = shard.token_ptr[start], shard.token_ptr[stop]

@@ -107,9 +107,15 @@ def soft_pass(
                 n += 1
         s = scale[0]
         s32 = np.float32(s)
+        total_prior, is_flat = 0.0, True
         for k in range(K):
             inv[k] = 1.0 / (mass[k] + vb)
             own[k] = length / K
+            total_prior += prior[k]
+            is_flat = is_flat and prior[k] == prior[0]
+        if not is_flat:  # A document begins without the topics that its prior excludes.
+            for k in range(K):
+                own[k] = length * prior[k] / total_prior
         for _ in range(n_updates):
             base = np.float32(0)
             for k in range(K):
