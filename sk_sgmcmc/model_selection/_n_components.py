@@ -17,6 +17,7 @@ from ..utils import as_table
 from ..utils._numbers import is_count
 from ..utils._tables import aligned
 from ..utils._typing import MatrixLike, Table
+from ..utils._warnings import warnings_about
 
 _ROW_PARAMS = ("metadata",)  # parameters of ``fit`` that have a row for each document
 
@@ -161,7 +162,8 @@ def search_n_components(
 def _evaluated(model, train, test, fit_params, test_params, X, params, n_words):
     """Fit a model; return the completion of held-out documents, and the quality of topics and duration by name."""
     began = time.perf_counter()
-    model.fit(train, **fit_params)
+    with warnings_about(f"n_components={model.n_components}"):
+        model.fit(train, **fit_params)
     seconds = time.perf_counter() - began
     topics = model.components_
     n_words = min(n_words, topics.shape[1])

@@ -4,6 +4,8 @@ import os
 import re
 import sys
 import warnings
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import date
 from pathlib import Path
 
@@ -12,9 +14,24 @@ import sklearn
 # Folders of this package, and of scikit-learn, whose pipelines, searches and decorators call it.
 _PACKAGES = tuple(f"{Path(path).resolve().parent}{os.sep}" for path in (Path(__file__).parent, sklearn.__file__))
 
+_SUBJECT = ContextVar("subject", default=None)  # Each thread has its own.
+
+
+@contextmanager
+def warnings_about(subject):
+    """Context in which every warning of `warn_user` ends by a line that it is about ``subject``."""
+    token = _SUBJECT.set(subject)
+    try:
+        yield
+    finally:
+        _SUBJECT.reset(token)
+
 
 def warn_user(message, category=UserWarning):
     """Warn at the nearest caller outside this package and scikit-learn."""
+    subject = _SUBJECT.get()
+    if subject is not None:
+        message = f"{message}\nThis is about {subject}."
     # Python 3.12 has the argument ``skip_file_prefixes`` for this; earlier versions have not.
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGES):

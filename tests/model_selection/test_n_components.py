@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -47,6 +48,16 @@ def test_fits_side_by_side_change_nothing(table):
     both = search_n_components(ESTIMATOR, X, [2, 4, 6], n_jobs=2)
     for name in set(table) - {"seconds"}:
         np.testing.assert_array_equal(both[name], table[name])
+
+
+def test_warnings_say_for_which_number_of_topics_they_are():
+    short = BayesianLDA(n_iter=6, random_state=0, callbacks=lambda _, step: step >= 2)
+    with pytest.warns(ConvergenceWarning) as caught:
+        search_n_components(short, X, [2, 3])
+        short.set_params(n_components=2).fit(X)
+    said = [str(each.message).split("\n")[-1] for each in caught if each.category is ConvergenceWarning]
+    assert said[:2] == ["This is about n_components=2.", "This is about n_components=3."]
+    assert len(said) == 3 and "This is about" not in said[2]
 
 
 def test_metadata_are_divided_with_the_documents():
