@@ -147,7 +147,10 @@ class MetadataEncoder:
         wider = copy(self)
         wider.levels, wider.names, wider._added = list(self.levels), list(self.names), list(self._added)
         for j, (column, label, levels) in enumerate(zip(columns, self._labels(), self.levels, strict=True)):
-            new = [] if levels is None else [level for level in levels_of(column, label) if level not in set(levels)]
+            if levels is None:
+                continue
+            known = set(levels)
+            new = [level for level in levels_of(column, label) if level not in known]
             if new:
                 added[label], wider.levels[j] = new, levels + new
                 wider.names += self._names_of(label, new)

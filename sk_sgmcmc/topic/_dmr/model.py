@@ -358,6 +358,7 @@ class DMRTopicModel(BayesianLDA):
         for block, own in self._input(X).parts(metadata):
             self._partial_fit(block, feature_names, metadata=own, may_lack=False)
         self.__dict__.pop("_last_table", None)
+        self.__dict__.pop("_new_levels", None)
         self._documents = None
         if self._kept is None:
             self._observed = None  # It would contain only the metadata of some blocks.
