@@ -19,7 +19,7 @@ from ..exceptions import ChainDivergedError
 from ..kernels.models import conjugate, metrics
 from ..utils._dask import lazy_for_dask
 from ..utils._fingerprint import fingerprint
-from ..utils._numbers import is_count
+from ..utils._numbers import checked_count
 from ..utils._parameters import keyword_parameters
 from ..utils._seeds import seed_sequence
 from ..utils._sklearn import DensityMixin, Interval, check_is_fitted, validate_data
@@ -296,8 +296,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         >>> model.exact_samples(X, n_draws=100, random_state=0)["mean"].shape
         (100, 2)
         """
-        if not is_count(n_draws):
-            raise ValueError(f"n_draws={n_draws!r} must be a whole number of at least 1.")
+        n_draws = checked_count("n_draws", n_draws)
         law = self.exact_posterior(X)
         rng = np.random.default_rng(seed_sequence(random_state))
         d = law.mean.size

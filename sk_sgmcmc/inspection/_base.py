@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..utils._numbers import check_count
+from ..utils._numbers import checked_count
 
 INK, BAR, WHISKER = "#333333", "#8fb8d8", "#1f4e79"
 GREY, FAINT, GRID = "#666666", "#bbbbbb", "#e6e6e6"
@@ -81,7 +81,7 @@ class Panels:
                 raise ValueError(f"ax holds {axes.size} Axes; it must hold one for each of the {n} {of}.")
             figure = axes[0].figure
         else:
-            check_count("n_columns", n_columns)
+            n_columns = checked_count("n_columns", n_columns)
             n_columns = min(n, n_columns)
             n_rows = -(-n // n_columns)
             if figure is None:

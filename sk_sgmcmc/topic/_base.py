@@ -15,7 +15,7 @@ from ..base import BaseSGMCMC
 from ..chains.checks import CHAINS_DISAGREE, NO_DRAWS, TOPICS_CHANGE, first_of_chains
 from ..metrics import topic_stability
 from ..utils import as_precise_as
-from ..utils._numbers import check_count, interval_tails
+from ..utils._numbers import checked_count, interval_tails
 from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from ..utils._tables import aligned, checked_names
@@ -308,7 +308,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         >>> np.asarray(lda.representative_docs(X, texts, n=1)["text"]).tolist()
         ['the moon', 'fishing']
         """
-        check_count("n", n)
+        n = checked_count("n", n)
         self._refuse_unknown(params)
         *_, texts = aligned(X, **params, texts=texts)
         texts = documents.checked_texts(texts, self._filled(X, **params)[1].size)

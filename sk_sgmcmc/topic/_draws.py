@@ -8,7 +8,7 @@ from ..chains.chain import DRAW_MEMORY
 from ..chains.convergence import evenly
 from ..metrics import align_draws
 from ..metrics.completion import words_of
-from ..utils._numbers import check_count
+from ..utils._numbers import checked_count
 
 _SPREAD_DRAWS = 20  # Evenly spaced draws of a chain from which distances and variances are estimated.
 
@@ -271,7 +271,7 @@ class ConditionalDraws(TopicDraws):
 
 def check_at_most_kept(n_draws, n_kept):
     """Raise unless ``n_draws`` is a number from 1 to ``n_kept``."""
-    check_count("n_draws", n_draws)
+    n_draws = checked_count("n_draws", n_draws)
     if n_draws > n_kept:
         raise ValueError(
             f"n_draws must be at most {n_kept}, the number of kept draws of the topics; got {n_draws}. Pass "
@@ -282,5 +282,5 @@ def check_at_most_kept(n_draws, n_kept):
 def chosen_draws(n_kept, n_draws):
     """Indices of at most ``n_draws`` kept draws, evenly spaced; all of them if it is None."""
     if n_draws is not None:
-        check_count("n_draws", n_draws)
+        n_draws = checked_count("n_draws", n_draws)
     return evenly(n_kept, n_kept if n_draws is None else n_draws)

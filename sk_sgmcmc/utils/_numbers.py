@@ -51,10 +51,11 @@ def is_count(value):
     return isinstance(value, Integral) and not isinstance(value, bool) and value > 0
 
 
-def check_count(name, value):
-    """Raise unless a value is a whole number of at least 1."""
+def checked_count(name, value):
+    """A whole number of at least 1, or an error, as an int: unsigned ones of NumPy would turn others into floats."""
     if not is_count(value):
         raise ValueError(f"{name}={value!r} must be a whole number of at least 1.")
+    return int(value)
 
 
 def real_array(name, value):

@@ -16,7 +16,7 @@ from ...metrics import partition_distance, point_partition
 from ...utils import as_table
 from ...utils._bit_stable import bit_stable_product, log_mean_exp
 from ...utils._dask import lazy_for_dask
-from ...utils._numbers import check_count, interval_ends, interval_tails
+from ...utils._numbers import checked_count, interval_ends, interval_tails
 from ...utils._sklearn import ClassNamePrefixFeaturesOutMixin, TransformerMixin, available_if, check_sample_weight
 from ...utils._tables import aligned
 from ...utils._typing import FloatArray, IntArray, MatrixLike, Table
@@ -414,7 +414,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ['never', 'no', 'often', 'yes']
         """
         check_is_fitted(self)
-        check_count("n", n)
+        n = checked_count("n", n)
         overall, probabilities = self._profiles(interval_tails(interval))
         features, levels = self._entry_names()
         columns = {name: [] for name in ("cluster", "weight", "rank", "feature", "level", "probability", "low", "high",

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from ...metrics import align_topics, doc_topic_proportions
 from ...utils import as_table
-from ...utils._numbers import check_count, interval_tails
+from ...utils._numbers import checked_count, interval_tails
 from ...utils._seeds import seed_sequence
 from ...utils._tables import aligned, rows_of_table
 from .._agreement import Agreement
@@ -104,7 +104,7 @@ def with_permuted(metadata, name, order):
 
 def permutation_table(model, X, comparison, metadata, *, groups, n_permutations, refit, interval, random_state):
     """The table of `DMRTopicModel.permutation_test`; ``comparison`` is a tuple (covariate, at, reference)."""
-    check_count("n_permutations", n_permutations)
+    n_permutations = checked_count("n_permutations", n_permutations)
     tails, (covariate, at, reference) = interval_tails(interval), comparison
     metadata, groups = aligned(X, metadata=metadata, groups=groups)
     corpus, observed = model._described_documents(X, metadata)

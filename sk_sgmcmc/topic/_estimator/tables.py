@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from sklearn.utils.validation import check_is_fitted
 
-from ...utils._numbers import check_count
+from ...utils._numbers import checked_count
 from ...utils._typing import AnyArray, Seed, Table
 from ...utils.blocks import CountsLike
 from .._base import BaseTopicModel
@@ -154,7 +154,7 @@ class TopicsOfWords(BaseTopicModel):
         >>> np.asarray(lda.topic_info(X)["share"]).round(1).tolist()
         [0.5, 0.5]
         """
-        check_count("n_words", n_words)
+        n_words = checked_count("n_words", n_words)
         counts, filled, draws = self._table_draws(X, random_state, params)
         return documents.info_table(
             self.components_, counts, documents.mean_proportions(draws, filled), self.topic_stability_,

@@ -11,7 +11,7 @@ from ...kernels.models.lda import proportions as kernels
 from ...metrics import coherence, exclusivity
 from ...metrics.completion import DirichletPrior, over_documents, prior_of_draw, used_words, word_major
 from ...utils import as_table, row_keys
-from ...utils._numbers import check_count, interval_ends, interval_tails
+from ...utils._numbers import checked_count, interval_ends, interval_tails
 from ...utils._seeds import counter_uniforms, keys_of_copies, mix64, salt64
 from ...utils._tables import declared_levels
 from ...utils._warnings import warn_user
@@ -257,7 +257,7 @@ def checked_times(times, n_docs, n_bins):
     is_ordered = getattr(getattr(times, "dtype", None), "ordered", True)
     times = as_dates(np.asarray(times))
     if n_bins is not None:
-        check_count("n_bins", n_bins)
+        n_bins = checked_count("n_bins", n_bins)
     if times.shape != (n_docs,):
         raise ValueError(f"times has shape {times.shape}; give one time for each of the {n_docs} documents of X.")
     if times.dtype.kind == "O":

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ...utils import as_table
-from ...utils._numbers import check_count, interval_ends, interval_tails
+from ...utils._numbers import checked_count, interval_ends, interval_tails
 
 SCORES = ("probability", "frex", "lift", "score")
 _LEAST = 1e-300  # lower limit of arguments of logarithms and of divisors
@@ -79,7 +79,7 @@ def word_table(components, n, interval, feature_names, topic_names, draws_of_top
         Scores by which words are ranked, named by the parameter ``by``. None: the probabilities.
     """
     n_topics, n_features = components.shape
-    check_count("n", n)
+    n = checked_count("n", n)
     ends = None if interval is None else interval_tails(interval)
     n = min(n, n_features)
     scores = components if scores is None else scores

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...utils._numbers import check_count, interval_ends
+from ...utils._numbers import checked_count, interval_ends
 from ...utils._tables import as_table
 
 _LEAST = 1e-30  # Smaller probabilities count as this one.
@@ -69,7 +69,7 @@ def contrast_table(model, groups, topics, n, ends):
     ends : tuple of float
         Probabilities of the quantiles that bound an interval.
     """
-    check_count("n", n)
+    n = checked_count("n", n)
     draws = model._topic_draws.of_documents
     contrasts = Contrasts(draws, model.chains_agree_, groups, len(model.groups_), topics)
     mean, deviation = contrasts.moments()
