@@ -122,7 +122,8 @@ class PrevalenceDisplay(Panels):
             for each quartile.
         of : {"population", "documents", "prior"}, default="population"
             Mean to show: of the population from which the documents are a sample, of these documents, or of their
-            prior. Has no effect on rows of metadata, which are predicted by the prior.
+            prior. The first two are regressions, whose lines may leave the range from 0 to 1 where there are few
+            documents; the prior stays within it. Has no effect on rows of metadata, which are predicted by the prior.
         at : list of values, default=None
             Values of the covariate. None: all levels; for a numeric covariate, ``n_points`` over its range, and for
             each group over the range in which it was observed.

@@ -402,6 +402,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         >>> np.asarray(table["time"]).tolist(), np.asarray(table["share"]).round(0).tolist()
         ([2000, 2000, 2001, 2001], [0.0, 1.0, 1.0, 0.0])
         """
+        self._refuse_unknown(params)
         interval_tails(interval)
         if of not in ("documents", "population"):
             raise ValueError(f'`of` must be "documents" or "population"; got {of!r}.')

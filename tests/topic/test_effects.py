@@ -243,7 +243,8 @@ def test_levels_that_no_document_has_give_no_number():
     pandas = importorskip("pandas")
     party = pandas.Categorical(PARTY, ["free", "tory", "whig", "green"])
     model = DMRTopicModel(**SMALL).fit(X, metadata=pandas.DataFrame({"party": party, "year": YEAR}))
-    table = model.effects("party")
+    with pytest.warns(UserWarning, match="do not determine the prevalence at party='green', so these rows are NaN"):
+        table = model.effects("party")
     green = table["value"] == "green"
     numbers = ["prevalence", "difference", "low", "high", "positive"]
     assert table.loc[green, numbers].isna().all(axis=None) and table.loc[~green, numbers].notna().all(axis=None)

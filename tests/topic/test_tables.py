@@ -345,6 +345,8 @@ def test_dates_may_be_objects_with_a_time_zone(model):
     table = model.topics_over_time(DATA.counts, times)
     assert table["time"][0] == np.datetime64("2008-11-05T04:00")
     assert len(model.topics_over_time(DATA.counts, times, n_bins=2)) == 6
+    with pytest.raises(TypeError, match="Unexpected keyword argument 'by' for a BayesianLDA"):
+        model.topics_over_time(DATA.counts, times, by=times)
     days = np.array([datetime.date(2008, 1, 1 + i // 60) for i in range(120)], dtype=object)
     assert table.shape == model.topics_over_time(DATA.counts, days, n_bins=2).shape
     times[3] = importorskip("pandas").NaT

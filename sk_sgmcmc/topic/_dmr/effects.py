@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...utils import as_table, row_keys
 from ...utils._numbers import interval_tails
 from ...utils._tables import aligned
+from ...utils._warnings import warn_user
 from .prevalence import over_draws
 from .proportions import RecordedProportions, SampledProportions, Weights, clusters_of
 from .regression import RegressionMean
@@ -276,9 +277,22 @@ def effects_of(model, made, average, covariate, at, *, kind, reference, pairwise
             raise ValueError(f"at={at!r}: a difference needs two values of {covariate!r}, or a reference.")
     quantity = made()
     draws = quantity.averages([{covariate: value} for value in values], average)
+    lacking = [value for i, value in enumerate(values) if np.isnan(draws[..., i]).any()]
+    if lacking:
+        at = ", ".join(repr(_item(value)) for value in lacking)
+        warn_user(
+            f"The documents do not determine the prevalence at {covariate}={at}, so these rows are NaN: no document "
+            "has it, or only with some values of the other covariates. Hold the others at such values by given={...}, "
+            'or use of="prior".'
+        )
     if pairs is None:
         return prevalence_table(draws, values, quantity.agreement, tails, model.topic_names_)
     return effect_table(draws, pairs, values, quantity.agreement, tails, model.topic_names_)
+
+
+def _item(value):
+    """A value without its NumPy type."""
+    return getattr(value, "item", lambda: value)()
 
 
 def pairs_of(values, reference, pairwise, index_of):

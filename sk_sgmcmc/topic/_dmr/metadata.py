@@ -123,8 +123,8 @@ class MetadataEncoder:
             what = "; ".join(troubles)
             if handle_unknown == "error":
                 raise ValueError(
-                    f"metadata has {what}. Correct them, or give such entries no effect (their prior mean) by "
-                    'handle_unknown="warn".'
+                    f'metadata has {what}. Correct them, or set handle_unknown="warn": such entries then have no '
+                    "effect (their prior mean), and partial_fit learns new levels."
                 )
             warn_user(f"metadata has {what}. {self._no_effect}")
         return encoded
