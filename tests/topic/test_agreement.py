@@ -11,9 +11,9 @@ from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, Spheri
 from sk_sgmcmc.chains.chain import stacked_draws
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.metrics import doc_topic_proportions, hellinger_distances, topic_stability
-from sk_sgmcmc.topic._counts import model as count_model
 from sk_sgmcmc.topic._counts.record import kept_draws
 from sk_sgmcmc.topic._draws import TopicDraws
+from sk_sgmcmc.topic._estimator import model as count_model
 from sk_sgmcmc.topic._spherical import model as spherical_model
 from tests.conftest import importorskip
 
