@@ -307,14 +307,20 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
             self.n_iter_ = min(chain.step for chain in self._chains)
             for task in tasks:
                 task.finish(self)
+            cut_short = stop.is_set() or any(chain.failure is not None for chain in self._chains)
+            note = "" if cut_short else self._checks_of_run(n_iter)  # Ctrl-C during the checks keeps the fit.
         self._raise_if_cut_short(n_iter, stop.is_set())
-        ended = "" if self.n_iter_ == n_iter else f"A callback ended the fit after {self.n_iter_} of {n_iter} steps"
-        if ended and self.sampler_._draws_in_time and any(chain.n_kept == 0 for chain in self._chains):
-            self._check_results, note = [self._no_draws(ended)], ""
-        else:
-            self._check_results, note = self._checks(self._chains), ended and f"{ended}: let it wait for longer first."
         warn_if_fired(self._check_results, note)
         return self
+
+    def _checks_of_run(self, n_iter):
+        """Check the draws of a run that was planned for ``n_iter`` steps; returns a note for the warning."""
+        ended = "" if self.n_iter_ == n_iter else f"A callback ended the fit after {self.n_iter_} of {n_iter} steps"
+        if ended and self.sampler_._draws_in_time and any(chain.n_kept == 0 for chain in self._chains):
+            self._check_results = [self._no_draws(ended)]
+            return ""
+        self._check_results = self._checks(self._chains)
+        return ended and f"{ended}: let it wait for longer first."
 
     def _no_draws(self, ended):
         """The failed check of a run that a callback ended before any draw was kept; ``ended`` says so in words."""

@@ -485,16 +485,17 @@ def test_labels_belong_to_the_draws_of_an_interrupted_resume():
     np.testing.assert_array_equal(model.labels_, model.predict(X))
 
 
-def test_an_interrupt_while_draws_are_summed_up_loses_nothing(monkeypatch):
+@pytest.mark.parametrize("method", ["_set_fitted", "_checks"])
+def test_an_interrupt_while_draws_are_summed_up_or_checked_loses_nothing(method, monkeypatch):
     case = next(case for case in DEFAULTS if case.id == "logistic")
     model, data = case.new(), case.data_of()
-    summed_up = type(model)._set_fitted
+    made = getattr(type(model), method)
 
     def slowly(self, chains):
         signal.raise_signal(signal.SIGINT)
-        summed_up(self, chains)
+        return made(self, chains)
 
-    monkeypatch.setattr(type(model), "_set_fitted", slowly)
+    monkeypatch.setattr(type(model), method, slowly)
     with pytest.warns(UserWarning, match="Interrupted after 16 of 16"), pytest.raises(FitInterrupted, match="16 steps"):
         model.fit(*data)
     monkeypatch.undo()
