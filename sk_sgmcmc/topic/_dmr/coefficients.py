@@ -162,7 +162,7 @@ class Coefficients:
         self._n_moves = 0
 
     def widen(self, prior):
-        """Begin the coefficients of further columns at 0, before the intercept; ``prior`` is that of all columns."""
+        """Add coefficients of new columns, which start at 0, before the intercept; ``prior`` is for all columns."""
         n_steps = self.state.n_steps
         self._widen(prior)
         self.begin(stored=True)

@@ -137,7 +137,7 @@ class DispersedCoefficients:
         self.step, self.n_adapted = np.full(len(self.mean), _LONGEST), 0
 
     def widen(self, priors):
-        """Begin the coefficients of further columns at 0; ``priors`` are those of all columns."""
+        """Add coefficients of new columns, which start at 0; ``priors`` are for all columns."""
         width = priors[0].diagonal.size
         self.value, self.mean = (
             np.hstack([widened(half, width) for half in halves(of)]) for of in (self.value, self.mean)

@@ -171,7 +171,7 @@ class MetadataEncoder:
         return sum(len(levels) for levels in self.levels if levels is not None) > _DENSE_COLUMNS
 
     def _cells(self):
-        """For each encoded column, the index of its column of metadata, and that of its level or 0."""
+        """A pair for each encoded column: the index of its metadata column, and of its level (0 for numbers)."""
         n_added = Counter(j for j, _ in self._added)
         n_first = [1 if levels is None else len(levels) - n_added[j] for j, levels in enumerate(self.levels)]
         return [(j, i) for j, n in enumerate(n_first) for i in range(n)] + list(self._added)

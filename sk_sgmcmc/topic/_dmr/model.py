@@ -331,8 +331,8 @@ class DMRTopicModel(BayesianLDA):
     ) -> Self:
         """Update the fit with more documents; see `BayesianLDA.partial_fit`.
 
-        Columns of metadata, and the means and deviations that standardise them, are those of the first block. Levels
-        that are new get coefficients of their own, with a warning unless ``handle_unknown="ignore"``. Earlier draws,
+        Columns of metadata, and the means and deviations that standardise them, are those of the first block. New
+        levels get coefficients of their own, with a warning unless ``handle_unknown="ignore"``. Earlier draws,
         which lack these, are dropped, and the update makes at least a fifth of the sweeps of a fit. In a stream of
         minibatches, with a ``formula``, or once documents are dropped, new levels have no effect, unless a categorical
         column of the first block declares them.
