@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from sk_sgmcmc.topic._counts.corpus import Shard
+from sk_sgmcmc.topic._counts.sweeps import GivenTopicsStep
+from sk_sgmcmc.topic._structural.shards import GroupedShardCounts
 from sk_sgmcmc.topic._structural.spread import GRID
 from sk_sgmcmc.topic._structural.word_prior import GroupedSweeps, GroupedWordPrior
 from tests.cases import THRESHOLD
@@ -48,17 +50,18 @@ def drawn_state(rng, documents):
     return weight, which.astype(np.uint8), np.log(mean), pulls, z, words
 
 
-def statistics(weight, which, log_mean, z, words):
+def statistics(weight, which, log_mean, pulls, z, words):
     """Functions of the state whose means are compared."""
     n = np.zeros((N_GROUPS, N_WORDS, N_TOPICS))
     np.add.at(n, (GROUP[DOCS], words, z), 1.0)
     mass, kappa, mean = n.sum(axis=1), GRID[which], np.exp(log_mean)
-    share = mean / mean.sum(axis=0)
+    share, pull = mean / mean.sum(axis=0), pulls / (1.0 + pulls)
     return np.concatenate([
         weight, [(weight**2).sum()], (which == 0).mean(axis=0), (which == GRID.size - 1).mean(axis=0),
         np.log(kappa).mean(axis=0), mean.mean(axis=0), log_mean.mean(axis=0).clip(-30), (share**2).sum(axis=0),
         [(mass == 0).sum(), (mass == 1).sum(), (mass**2).sum(), (n**2).sum()],
         [(n[0] * n[1]).sum(), (n.sum(axis=0) * share).sum(), (n.sum(axis=0) ** 2 / (1 + kappa)).sum()],
+        pull.mean(axis=0), [(pull * mass).sum(), (pull * (mass == 0)).sum()],
         (z == 0).mean()[None], [(z[DOCS == 3] == 0).all(), (z[DOCS == 0] == z[DOCS == 0][0]).all()],
     ])  # fmt: skip
 
@@ -85,7 +88,9 @@ class Turns:
         prior, collapsed, rng = self.prior, self.collapsed, self.rng
         collapsed.sweep(self.shard, 0, LENGTHS.size, self.documents.priors, ROW, rng)
         self.redraw(prior, collapsed, rng)
-        found = statistics(prior.weight, prior.which, prior.log_mean, self.z, collapsed.words)
+        found = statistics(
+            prior.weight, prior.which, prior.log_mean, prior.pulls[:, :N_TOPICS], self.z, collapsed.words
+        )
         kappa, m = GRID[prior.which], np.exp(prior.log_mean)
         words = collapsed.words
         for i, (d, k) in enumerate(zip(DOCS, self.z, strict=True)):
@@ -97,13 +102,62 @@ class Turns:
         return found
 
 
+class TurnsInShards:
+    """The same for documents in two shards that are not in memory."""
+
+    counts = GroupedShardCounts
+    every = 3  # Passes from one update of the prior to the next.
+
+    def __init__(self, seed, documents):
+        self.n_passes = 0
+        self.rng = np.random.default_rng(seed)
+        weight, which, log_mean, pulls, self.z, self.words = drawn_state(self.rng, documents)
+        self.prior = prior = GroupedWordPrior(BASE, N_WORDS * N_GROUPS, N_TOPICS, N_GROUPS)
+        prior.is_shared, prior.weight, prior.which, prior.log_mean = False, weight, which, log_mean
+        prior.pulls = np.ones((N_GROUPS, 16))
+        prior.pulls[:, :N_TOPICS] = pulls
+        self.collapsed = self.counts(prior, True)
+        self.documents = documents(ALPHA)
+        self.recount()
+
+    def recount(self):
+        self.forms = (self.words * N_GROUPS + GROUP[DOCS]).astype(np.int32)
+        self.collapsed.table[:] = 0
+        np.add.at(self.collapsed.table, (self.forms, self.z), 1)
+
+    def turn(self):
+        prior, collapsed, rng = self.prior, self.collapsed, self.rng
+        step = GivenTopicsStep(prior.topics_of_pass(collapsed, rng, None), self.documents)
+        sums = collapsed.table.copy()
+        for start, stop in ((0, 3), (3, 6)):
+            part = slice(PTR[start], PTR[stop])
+            shard = Shard(PTR[start : stop + 1] - PTR[start], self.forms[part], np.zeros(0), start, N_WORDS * N_GROUPS)
+            done = step(shard, self.z[part], int(rng.integers(2**63)))
+            self.z[part] = done.z
+            done.change.add_to(sums)
+        collapsed.take(sums)
+        collapsed.finish(rng)
+        self.n_passes += 1
+        if self.n_passes % self.every == 0:
+            prior.redraw(collapsed, rng)
+        found = statistics(prior.weight, prior.which, prior.log_mean, prior.pulls[:, :N_TOPICS], self.z, self.words)
+        kappa, m, n = GRID[prior.which], np.exp(prior.log_mean), collapsed.tables
+        for i, (d, k) in enumerate(zip(DOCS, self.z, strict=True)):
+            g = GROUP[d]
+            n[g, self.words[i], k] -= 1
+            p = (n[g, :, k] + kappa[:, k]) / (kappa[:, k] / m[:, k] + prior.pulls[g, k])
+            self.words[i] = rng.choice(N_WORDS, p=p / p.sum())
+            n[g, self.words[i], k] += 1
+        self.recount()
+        return found
+
+
 @cache
 def forward_draws(seed, documents, n):
     """Statistics of states drawn forward."""
     rng, found = np.random.default_rng(seed), []
     for _ in range(n):
-        weight, which, log_mean, _, z, words = drawn_state(rng, documents)
-        found.append(statistics(weight, which, log_mean, z, words))
+        found.append(statistics(*drawn_state(rng, documents)))
     return np.array(found)
 
 
@@ -150,6 +204,26 @@ def without_auxiliary(prior, collapsed, rng):
 @pytest.mark.parametrize("documents", [Dirichlet, Scaled])
 def test_turns_have_the_joint_law(documents, global_random_seed):
     assert z_of(global_random_seed, documents).max() < THRESHOLD
+
+
+def test_turns_in_shards_have_the_joint_law(global_random_seed):
+    assert z_of(global_random_seed, Dirichlet, TurnsInShards).max() < THRESHOLD
+
+
+def test_auxiliary_variables_of_shards_belong_to_the_counts_after_the_pass(global_random_seed):
+    turns = TurnsInShards(global_random_seed, Dirichlet)
+    collapsed, prior, rng = turns.collapsed, turns.prior, turns.rng
+    collapsed.drawn_topics(rng)
+    after = np.zeros_like(collapsed.table)
+    after[0::N_GROUPS, 0], after[1::N_GROUPS, 1] = 5, [7, 0, 0, 1]  # Each topic has tokens in one of three groups.
+    collapsed.take(after)
+    found, n = np.zeros((N_GROUPS, N_TOPICS)), 4000
+    for _ in range(n):
+        collapsed.finish(rng)
+        found += prior.pulls[:, :N_TOPICS] / n
+    expected = np.tile(1.0 / np.exp(prior.log_mean).sum(axis=0), (N_GROUPS, 1))
+    expected[0, 0], expected[1, 1] = 20.0 / collapsed.sums[0, 0], 8.0 / collapsed.sums[1, 1]
+    np.testing.assert_allclose(found, expected, rtol=6.0 / np.sqrt(n))
 
 
 BROKEN = {

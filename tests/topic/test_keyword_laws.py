@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from sk_sgmcmc.topic._counts.corpus import Shard
+from sk_sgmcmc.topic._counts.sweeps import GivenTopicsStep
 from sk_sgmcmc.topic._structural import keyword_prior
 from sk_sgmcmc.topic._structural.keyword_prior import KeywordSweeps, KeywordWordPrior
 from sk_sgmcmc.topic._structural.keywords import KeywordPlaces
+from sk_sgmcmc.topic._structural.shards import KeywordShardCounts
 from sk_sgmcmc.topic._structural.spread import GRID
 from tests.cases import THRESHOLD
 from tests.joint_law import documents_of, z_scores
@@ -118,6 +120,71 @@ class Turns:
         return found
 
 
+class TurnsInShards:
+    """The same for documents in two shards that are not in memory, where no token remembers its column."""
+
+    counts = KeywordShardCounts
+
+    def __init__(self, seed, documents, n_groups):
+        self.rng = rng = np.random.default_rng(seed)
+        start = Forward(rng, documents, n_groups)
+        self.z, self.columns, self.words, self.group = start.z, start.columns, start.words, start.group
+        self.prior = prior = KeywordWordPrior(BASE, N_WORDS * n_groups, N_TOPICS, n_groups, PLACES)
+        prior.strength, prior.rate = keyword_prior.STRENGTH, start.rates
+        if n_groups > 1:
+            prior.is_shared, prior.weight, prior.which, prior.log_mean = (
+                False, start.weight, start.which, start.log_mean,
+            )  # fmt: skip
+            prior.pulls = np.ones((n_groups, 16))
+            prior.pulls[:, :N_COLUMNS] = start.pulls
+        self.collapsed, self.documents = self.counts(prior, True), documents(ALPHA)
+        self.recount()
+
+    def recount(self):
+        n_groups, collapsed = self.prior.n_groups, self.collapsed
+        self.forms = (self.words * n_groups + self.group[DOCS]).astype(np.int32)
+        collapsed.table[:] = 0
+        np.add.at(collapsed.table, (self.forms, self.z), 1)
+        columns = np.zeros((N_WORDS * n_groups, N_COLUMNS))
+        np.add.at(columns, (self.forms, self.columns), 1)
+        collapsed.own = columns[PLACES.forms(n_groups), N_TOPICS + PLACES.topic[:, None]]
+
+    def turn(self):
+        prior, collapsed, rng, n_groups = self.prior, self.collapsed, self.rng, self.prior.n_groups
+        step = GivenTopicsStep(prior.topics_of_pass(collapsed, rng, None), self.documents)
+        sums = collapsed.table.copy()
+        for start, stop in ((0, 3), (3, 6)):
+            part = slice(PTR[start], PTR[stop])
+            shard = Shard(PTR[start : stop + 1] - PTR[start], self.forms[part], np.zeros(0), start, N_WORDS * n_groups)
+            done = step(shard, self.z[part], int(rng.integers(2**63)))
+            self.z[part] = done.z
+            done.change.add_to(sums)
+        collapsed.take(sums)
+        collapsed.finish(rng)
+        if not prior.is_shared:
+            prior.redraw(collapsed, rng)
+        prior.observe(collapsed, rng)
+        self.columns = self.z.copy()
+        for i, forms in enumerate(PLACES.forms(n_groups)):
+            for g, form in enumerate(forms):
+                among = np.flatnonzero((self.forms == form) & (self.z == PLACES.topic[i]))
+                self.columns[rng.permutation(among)[: int(collapsed.own[i, g])]] += N_TOPICS
+        found = statistics(prior.rate, self.columns, self.words, self.group)
+        n, base = collapsed.tables[:, :, :N_COLUMNS], prior.base()
+        for i, (d, j) in enumerate(zip(DOCS, self.columns, strict=True)):
+            g = self.group[d]
+            n[g, self.words[i], j] -= 1
+            p = n[g, :, j] + base[:, j]
+            if not prior.is_shared:
+                kappa = GRID[prior.which[:, j]]
+                rate = kappa / np.exp(prior.log_mean[:, j].clip(-650)) + prior.pulls[g, j]
+                p = np.where(base[:, j] > 0, (n[g, :, j] + kappa) / rate, 0.0)
+            self.words[i] = rng.choice(N_WORDS, p=p / p.sum())
+            n[g, self.words[i], j] += 1
+        self.recount()
+        return found
+
+
 @cache
 def forward_draws(seed, documents, n_groups, n):
     """Statistics of states drawn forward."""
@@ -164,6 +231,33 @@ class KeywordsOfAll(KeywordSweeps):
 @pytest.mark.parametrize("documents", [Dirichlet, Scaled])
 def test_turns_have_the_joint_law(documents, n_groups, global_random_seed):
     assert z_of(global_random_seed, documents, n_groups).max() < THRESHOLD
+
+
+@pytest.mark.parametrize("n_groups", [1, 2])
+def test_turns_in_shards_have_the_joint_law(n_groups, global_random_seed):
+    assert z_of(global_random_seed, Dirichlet, n_groups, TurnsInShards).max() < THRESHOLD
+
+
+class WithTheMeanShare(KeywordShardCounts):
+    """Mistake: tokens come from the keywords of their topic at its rate, whatever their word."""
+
+    def drawn_topics(self, rng):
+        topics = super().drawn_topics(rng)
+        self.shares = np.broadcast_to(self.word_prior.rate[PLACES.topic][:, None], self.shares.shape)
+        return topics
+
+
+class WithTheColumnsBefore(KeywordShardCounts):
+    """Mistake: as many tokens come from keywords as before the pass."""
+
+    def finish(self, rng):
+        self.own = np.minimum(self.own, self._tokens_of_places)
+
+
+@pytest.mark.parametrize("broken", [WithTheMeanShare, WithTheColumnsBefore])
+def test_shards_with_a_mistake_are_rejected(broken, global_random_seed):
+    made = type("Broken", (TurnsInShards,), {"counts": broken})
+    assert z_of(global_random_seed, Dirichlet, 1, made).max() > 1.3 * THRESHOLD
 
 
 @pytest.mark.parametrize("broken", [WithoutRates, WithoutTwin, KeywordsOfAll])

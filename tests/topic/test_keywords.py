@@ -8,7 +8,6 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import StructuralTopicModel
-from sk_sgmcmc.datasets import CountBlocks
 from sk_sgmcmc.inspection import KeywordDisplay, to_arviz
 from sk_sgmcmc.topic._structural.keywords import KeywordPlaces
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
@@ -165,8 +164,6 @@ def test_what_does_not_fit_is_refused(data, fitted):
         fit(KEYWORDS, seed_words={"w03": 3})
     with pytest.raises(ValueError, match="`keywords` requires collapsed Gibbs"):
         fit(KEYWORDS, sampler="scir")
-    with pytest.raises(ValueError, match="in memory with keywords="):
-        StructuralTopicModel(**SMALL).fit(CountBlocks([X]), feature_names=NAMES)
     with pytest.raises(ValueError, match="merge_topics is not available with keywords="):
         fitted.merge_topics([0, 1])
     with pytest.raises(ValueError, match="fit with keywords="):

@@ -8,7 +8,6 @@ from scipy import sparse
 from sklearn.base import clone
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, StructuralTopicModel
-from sk_sgmcmc.datasets import CountBlocks
 from sk_sgmcmc.inspection import WordContrastDisplay, to_pyldavis
 from sk_sgmcmc.metrics import align_topics
 from sk_sgmcmc.model_selection import search_n_components
@@ -224,8 +223,6 @@ def test_what_does_not_fit_is_refused(data, fitted):
         make(**SMALL).fit(X[:2], metadata={"side": ["left", None]})
     with pytest.raises(ValueError, match="collapsed Gibbs"):
         make(**SMALL, sampler="scir").fit(X, metadata=metadata)
-    with pytest.raises(ValueError, match="must be in memory"):
-        make(**SMALL).fit(CountBlocks([X]), metadata=metadata)
     with pytest.raises(ValueError, match="side=blue"):
         fitted.transform(X[:1], metadata={"side": ["blue"]})
     with pytest.raises(ValueError, match="other than those of fit"):

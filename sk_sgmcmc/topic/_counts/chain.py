@@ -10,17 +10,14 @@ from ...chains.chain import DRAW_MEMORY, Chain
 from ...chains.growth import BLOCK_SWEEPS, in_window
 from ...chains.minibatches import Minibatches
 from ...exceptions import WorkersLostError
-from ...kernels.math import dirichlet
 from .corpus import AssignedShards, Round, pieces
 from .doc_counts import DocumentRecord, counted
 from .document_prior import Progress
 from .growth import drawn_given_counts, evenly_spaced, grown, runs_of, taken_in
-from .record import CountRecord
 from .start import StartStep, first_assignments
-from .sweeps import GivenTopicsStep, ShardCounts, first_temperature, temperature
+from .sweeps import GivenTopicsStep, first_temperature, temperature
 
 MOST_SOFT = 125  # Up to this number of topics, a streaming pass is a better start for sweeps than random assignments.
-_TOPICS_AT_ONCE = 16  # Topics that a thread draws at a time.
 
 
 class TopicChain(Chain):
@@ -249,11 +246,12 @@ class CollapsedChain(TopicChain):
             self.z = z
             self.collapsed = self.word_prior.sweeps(corpus.documents, z, self.doc_prior)
         else:
-            self.record = CountRecord(self.assignment_seed)
+            self.record = self.word_prior.count_record(self.assignment_seed)
             topics = None if topics is None else topics.without_documents()
             self.z = corpus.shards.assignments()
-            self.collapsed = ShardCounts(self.word_prior.table(), corpus.is_whole)
-            now = self._new_round(StartStep(topics, self.word_prior.seed_shares(), deepcopy(self.doc_prior)))
+            self.collapsed = self.word_prior.shard_counts(corpus.is_whole)
+            shares, n_groups = self.word_prior.seed_shares(), self.word_prior.n_groups
+            now = self._new_round(StartStep(topics, shares, deepcopy(self.doc_prior), n_groups))
             while now.next_shard < corpus.shards.n_shards:
                 corpus.shards.proceed(now, self.z, self._threads())
             self.collapsed.take(now.sums)
@@ -344,7 +342,7 @@ class CollapsedChain(TopicChain):
         if self.data is not None and self.z is not None:
             self.doc_prior.release(self._assigned())
         counts = self.collapsed.counts if self.n_kept == 0 else self.record.counts[-1].by_topic().T
-        self.collapsed = ShardCounts(self.word_prior.table(), is_whole=False)
+        self.collapsed = self.word_prior.shard_counts(is_whole=False)
         self.collapsed.table[: len(counts), : self.n_topics] = counts
         self.z = self.data = self.doc_record = None
         return self
@@ -378,7 +376,8 @@ class CollapsedChain(TopicChain):
             return self._new_round(collapsed.step(deepcopy(self.doc_prior)))
         if shards.is_in_memory:
             return None
-        return self._new_round(GivenTopicsStep(self._drawn_topics(), deepcopy(self.doc_prior)))
+        topics = self.word_prior.topics_of_pass(collapsed, self.rng, self._threads())
+        return self._new_round(GivenTopicsStep(topics, deepcopy(self.doc_prior)))
 
     def _proceed(self, shards):
         """Make a part of a pass, and return whether the pass is complete.
@@ -429,22 +428,6 @@ class CollapsedChain(TopicChain):
         if not tempers or not self.collapsed.is_fast:
             return 1.0
         return min(self.plan.hottest, first_temperature(self.data.start, self.n_topics))
-
-    def _drawn_topics(self):
-        """Draw topics given all counts: float32 (n_words, n_topics), columns sum to 1."""
-        topics, seed = np.empty((self.n_words, self.n_topics), dtype=np.float32), int(self.rng.integers(2**62))
-        prior, counts = self.word_prior.table(), self.collapsed.counts
-
-        def work(start):
-            part = slice(start, start + _TOPICS_AT_ONCE)
-            shapes = np.ascontiguousarray((prior[:, part] + counts[:, part]).T, dtype=np.float64)
-            drawn = np.empty(shapes.shape, dtype=np.float32)
-            dirichlet.dirichlet_rows(shapes, np.uint64(seed + start), drawn)
-            topics[:, part] = drawn.T
-
-        pool = self._threads()
-        list((map if pool is None else pool.map)(work, range(0, self.n_topics, _TOPICS_AT_ONCE)))
-        return topics
 
     # -- shards elsewhere --------------------------------------------------------------------------------------------
 

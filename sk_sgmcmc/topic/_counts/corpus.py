@@ -624,7 +624,7 @@ class MemoryMappedShards(LocalShards):
         self.words = self.scratch.new(np.int32, data.n_tokens)
         self.weights = self.scratch.new(np.float64, 0 if data.is_whole else data.n_tokens)
         doc = token = 0
-        for part in blocks.corpora():
+        for part in corpus.corpora():
             ptr, words, weights = part.expand_tokens()
             self.token_ptr[doc + 1 : doc + ptr.size] = token + ptr[1:]
             self.words[token : token + words.size] = words

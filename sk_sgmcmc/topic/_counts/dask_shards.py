@@ -37,9 +37,9 @@ def _sizes(item, name):
     return sizes_of(checked_block(load_block(item, name), name))
 
 
-def _parts(item, name, sizes, first_doc, first_token, inner, weighted):
+def _parts(item, name, sizes, forms, first_doc, first_token, inner, weighted):
     """Cut a block into the parts of consecutive shards, at ``inner``, bounds of shards in tokens of the corpus."""
-    corpus = checked_again(item, name, sizes)
+    corpus = forms.of(checked_again(item, name, sizes))
     ptr, words, weights = corpus.expand_tokens()
     if weighted:
         weights = summable(weights if weights.size else np.ones(words.size))
@@ -123,7 +123,7 @@ class DaskShards:
     is_in_memory = False
 
     def __init__(self, data, client):
-        self.client, self.blocks = client, data.corpus.blocks
+        self.client, self.blocks, self._forms = client, data.corpus.blocks, data.corpus.forms
         self.n_shards, self.n_tokens = data.shards_wanted, data.n_tokens
         self._every = max(1, -(-data.n_tokens // SAMPLE))
         self.scratch = Scratch(self.blocks.folder, _COPIES * TOPIC_BYTES * data.n_chains * self.n_tokens)
@@ -207,7 +207,8 @@ class DaskShards:
         with _large_graphs():
             for item, name, sizes, doc, token in self._items():
                 first, last = np.searchsorted(inner, [token, token + sizes.n_tokens], side="right")
-                task = delayed(_parts, pure=False)(item, name, sizes, doc, token, inner[first:last], weighted)
+                forms = self._forms.rows(doc, doc + sizes.n_docs)
+                task = delayed(_parts, pure=False)(item, name, sizes, forms, doc, token, inner[first:last], weighted)
                 cut = self.client.compute(task)
                 for i in range(first, last + 1):
                     parts[i].append(self._submit(itemgetter(int(i - first)), cut))

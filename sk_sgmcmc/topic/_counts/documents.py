@@ -29,6 +29,7 @@ from .corpus import (
     shards_in_memory,
 )
 from .dask_shards import DaskShards, checked_blocks
+from .forms import AS_WORDS
 from .vocabulary import aligned_counts
 
 # Counts with no more tokens than this always fit in memory, and are not checked.
@@ -158,6 +159,10 @@ class BlockInput:
 class MatrixCorpus(Corpus):
     """Checked counts of documents in memory."""
 
+    def in_forms(self, forms):
+        """The same documents with words in `Forms`."""
+        return forms.of(self)
+
     def last_block(self):
         """The documents that `partial_fit` reads last: here all of them."""
         return self
@@ -188,13 +193,15 @@ class BlockCorpus:
     blocks : CountBlocks
     described : ndarray or csr_array of shape (n_docs, n_columns), or None
         Encoded metadata of the documents.
+    forms : Forms
+        The forms that words have in this corpus; those in the blocks have none.
     """
 
     word_counts = None  # Unknown until all tokens are assigned.
 
-    def __init__(self, blocks, described=None):
-        self.blocks, self.described = blocks, described
-        self.n_docs, self.n_words = blocks.shape
+    def __init__(self, blocks, described=None, forms=AS_WORDS):
+        self.blocks, self.described, self.forms = blocks, described, forms
+        self.n_docs, self.n_words = blocks.shape[0], blocks.shape[1] * forms.n_groups
         self.n_tokens = blocks.n_tokens
         self.is_whole = all(each.is_whole for each in blocks.sizes)
         self.has_unit_rows = all(each.has_unit_rows for each in blocks.sizes)
@@ -203,7 +210,7 @@ class BlockCorpus:
     @property
     def checksum(self):
         """As for `Corpus`; it does not depend on how the documents are divided into blocks."""
-        return joined_checksums(self.blocks.sizes)
+        return self.forms.checksum(joined_checksums(self.blocks.sizes))
 
     def digest(self):
         """None: blocks that are fitted together are not recognised in `partial_fit`."""
@@ -211,7 +218,11 @@ class BlockCorpus:
 
     def with_described(self, described):
         """As for `Corpus`."""
-        return BlockCorpus(self.blocks, described)
+        return BlockCorpus(self.blocks, described, self.forms)
+
+    def in_forms(self, forms):
+        """As for `MatrixCorpus`."""
+        return BlockCorpus(self.blocks, self.described, forms)
 
     def corpora(self):
         """Iterate over the blocks that contain documents, as `Corpus`."""
@@ -219,7 +230,7 @@ class BlockCorpus:
         for corpus in self.blocks.corpora():
             if corpus.n_docs:
                 own = None if self.described is None else self.described[doc : doc + corpus.n_docs]
-                yield corpus.with_described(own)
+                yield self.forms.rows(doc, doc + corpus.n_docs).of(corpus).with_described(own)
             doc += corpus.n_docs
 
     def last_block(self):

@@ -7,6 +7,7 @@ import numpy as np
 from ...kernels.models.lda import assignments
 from ...kernels.models.lda import start as start_kernels
 from .corpus import Change, Done, number_of_shards, pieces, side_by_side, streams
+from .forms import in_words
 from .sweeps import LARGEST_PRIOR
 
 _N_UPDATES = 5  # EM steps for the proportions of a document.
@@ -299,14 +300,17 @@ class StartStep:
     shares : ndarray of shape (n_words, n_topics) or None
         See `WordPrior.seed_shares`.
     doc_prior : DocumentPrior
+    n_groups : int, default=1
+        Number of forms of each word, which start in the same topics; see `forms`.
     """
 
-    def __init__(self, topics, shares, doc_prior):
-        self.topics, self.shares, self.doc_prior = topics, shares, doc_prior
+    def __init__(self, topics, shares, doc_prior, n_groups=1):
+        self.topics, self.shares, self.doc_prior, self.n_groups = topics, shares, doc_prior, n_groups
 
     def __call__(self, shard, z, seed):
         """Return the first `Done` of a shard, whose change consists of all its counts."""
         rng = np.random.Generator(np.random.PCG64(seed))
+        in_forms, shard = shard, in_words(shard, self.n_groups)
         prior, group = self.doc_prior.table(shard)
         z = random_assignments(shard, prior, group, rng)
         if self.shares is not None:
@@ -315,7 +319,7 @@ class StartStep:
             topics = self.topics.apart(shard, rng)
             topics.give_prior(prior, group)
             topics.learn(rng.permutation(shard.n_docs), z=z)
-        rows, slot = shard.active()
+        rows, slot = in_forms.active()
         counts = np.zeros((rows.size, prior.shape[1]))
-        assignments.count_assignments(slot[shard.words], shard.weights, z, counts)
+        assignments.count_assignments(slot[in_forms.words], shard.weights, z, counts)
         return Done(z, Change(rows, counts if shard.weights.size else counts.astype(np.int32)))

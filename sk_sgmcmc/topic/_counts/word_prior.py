@@ -5,9 +5,12 @@ from scipy.special import digamma
 
 from ...chains.chain import TINY
 from ...chains.checks import SEEDS_LOST
+from ...kernels.math import dirichlet
 from ...metrics import align_topics
 from .._results.topics import columns_of
-from .record import TopicRecord
+from .forms import in_words
+from .record import CountRecord, TopicRecord
+from .sweeps import ShardCounts
 
 # The value of "auto" if it is not fitted, and in the passes from which chains start.
 DEFAULT = 0.01
@@ -20,6 +23,7 @@ PASSES_PER_FIT = 5
 LEAST_PASSES = 2 * PASSES_PER_FIT  # Fewest passes of burn-in for a fit: fewer leave the prior near its first value.
 # With a smaller prior, words would not leave their topics; with a larger one, topics would become alike.
 _SMALLEST, _LARGEST = 1e-3, 1.0
+_TOPICS_AT_ONCE = 16  # Topics that a thread draws at a time.
 _CELLS_PER_PIECE = 2**22  # Cells of the counts that are sorted at a time.
 _FORMS = 'words to topics, such as {"canal": 0}, or names of topics to lists of words, such as {"Water": ["canal"]}'
 _MOST_QUOTED = 5  # Most words quoted in a message.
@@ -35,6 +39,7 @@ class WordPrior:
     n_words, n_topics : int
     """
 
+    n_groups = 1  # Number of forms of each word; see `forms`.
     starts_at_random = False  # Whether first assignments are random, and not from a streaming pass of EM.
 
     def __init__(self, value, n_words, n_topics):
@@ -60,12 +65,34 @@ class WordPrior:
         return False
 
     def of_start(self, shard):
-        """The documents, a `Shard`, as first assignments read them."""
-        return shard
+        """The documents, a `Shard`, as first assignments read them: in words."""
+        return in_words(shard, self.n_groups)
 
     def sweeps(self, shard, z, doc_prior):
         """The collapsed sweeps of all documents, a `Shard`, under this prior and a `DocumentPrior`."""
         return doc_prior.sweeps(shard, z, self.table())
+
+    def shard_counts(self, is_whole):
+        """The counts of shards that are not in memory, all zero; ``is_whole`` says whether all tokens weigh 1."""
+        return ShardCounts(self.table(), is_whole)
+
+    def topics_of_pass(self, collapsed, rng, pool):
+        """Draw the topics under which all shards are redrawn, given their counts; the latter are a `ShardCounts`.
+
+        Returns float32 (n_words, n_topics). ``pool`` contains threads, on which draws do not depend, or is None.
+        """
+        topics, seed = np.empty((self.n_words, self.n_topics), dtype=np.float32), int(rng.integers(2**62))
+        prior, counts = self.table(), collapsed.counts
+
+        def work(start):
+            part = slice(start, start + _TOPICS_AT_ONCE)
+            shapes = np.ascontiguousarray((prior[:, part] + counts[:, part]).T, dtype=np.float64)
+            drawn = np.empty(shapes.shape, dtype=np.float32)
+            dirichlet.dirichlet_rows(shapes, np.uint64(seed + start), drawn)
+            topics[:, part] = drawn.T
+
+        list((map if pool is None else pool.map)(work, range(0, self.n_topics, _TOPICS_AT_ONCE)))
+        return topics
 
     def rejoin(self, collapsed, z):
         """Let sweeps share this prior and the assignments again, after unpickling."""
@@ -79,6 +106,10 @@ class WordPrior:
     def record(self, seed):
         """A record of kept draws of topics, with the seed of draws made on demand."""
         return TopicRecord(seed)
+
+    def count_record(self, seed):
+        """The same for a chain whose assignments are not in memory."""
+        return CountRecord(seed)
 
     def state(self, counts):
         """What the record of a kept draw contains besides the counts."""

@@ -592,7 +592,7 @@ class CountTopicModel(TopicsOfWords):
         draws, means = self._in_words(draws, means)
         self.samples_ = Samples(samples, draws)
         if self.word_counts_ is None:  # Counts in blocks are known only from the assignments.
-            self.word_counts_ = chains[0].collapsed.counts.sum(axis=1, dtype=np.float64)
+            self.word_counts_ = self._of_words(chains[0].collapsed.counts.sum(axis=1, dtype=np.float64))
         # Use the reference chain alone: a mean over chains may be a topic that none of them found.
         self.components_ = means[self.reference_chain_] if len(means) == 1 else means[self.reference_chain_].copy()
         self.components_ /= self.components_.sum(axis=1, keepdims=True)

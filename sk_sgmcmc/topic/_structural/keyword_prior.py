@@ -3,9 +3,10 @@
 import numpy as np
 
 from ...kernels.models import group_words, keyword_words
+from .._counts.forms import groups_of_documents, in_words
 from .._counts.word_prior import WordPrior
-from .forms import groups_of_documents, in_words
 from .keywords import DirichletState, KeywordState
+from .shards import KeywordShardCounts
 from .spread import GRID
 from .word_prior import GroupedWordPrior, counted_by_group, counts_of_forms
 
@@ -69,6 +70,9 @@ class KeywordWordPrior(GroupedWordPrior):
     def sweeps(self, shard, z, doc_prior):
         return KeywordSweeps(shard, z, self, doc_prior)
 
+    def shard_counts(self, is_whole):
+        return KeywordShardCounts(self, is_whole)
+
     def follow(self, collapsed, progress):
         super().follow(collapsed, progress)
         if progress.step + 1 >= _HELD * progress.n_burn:
@@ -87,7 +91,7 @@ class KeywordWordPrior(GroupedWordPrior):
         if self.n_groups == 1:
             columns = DirichletState(self.base())
         else:
-            columns = super().state(self.places.in_columns(counts, self.counts))
+            columns = self.spread(self.places.in_columns(counts, self.counts))
         return KeywordState(columns, self.places, self.counts, self.strength, self.rate)
 
 
@@ -213,6 +217,14 @@ class KeywordSweeps:
             by_group = np.outer(own, n_tokens)
             by_group /= max(1, self.words.size)
         return by_group, own + rest
+
+    @property
+    def n_tokens(self):
+        """Number of tokens."""
+        return self.words.size
+
+    def finish(self, rng):
+        """As for `GroupedSweeps`."""
 
     def n_parts(self, shard):
         """1: as `CollapsedSweeps.n_parts`, without parts."""

@@ -89,14 +89,24 @@ class KeywordPlaces(NamedTuple):
         own : ndarray of shape (n_places, n_groups)
             Tokens of each keyword that come from the keyword column of its topic.
         """
-        n_topics, n_groups, topic = counts.shape[1], own.shape[1], self.topic[:, None]
-        forms = self.word[:, None] * n_groups + np.arange(n_groups)
+        n_topics, forms, topic = counts.shape[1], self.forms(own.shape[1]), self.topic[:, None]
         columns = np.zeros((len(counts), n_topics + self.n_topics))
         own = np.minimum(own, counts[forms, topic])  # In the middle of a pass, they may be of another moment.
         columns[:, :n_topics] = counts
         columns[forms, topic] -= own
         columns[forms, n_topics + topic] = own
         return columns
+
+    def forms(self, n_groups):
+        """The forms of each keyword, (n_places, n_groups)."""
+        return self.word[:, None] * n_groups + np.arange(n_groups)
+
+    def mixed(self, columns, rate):
+        """Mix the words of columns into words of topics, (n_forms, n_topics), with the rates of keywords as weights."""
+        topics = columns[:, : -self.n_topics].copy()
+        topics[:, : self.n_topics] *= 1.0 - rate
+        topics[:, : self.n_topics] += rate * columns[:, -self.n_topics :]
+        return topics
 
     def index(self, n_words):
         """Index of the place of each word in each topic with keywords, (n_words, n_keyword_topics); -1 for others."""
@@ -163,25 +173,17 @@ class KeywordState(NamedTuple):
         """The state with further words, which are no keywords."""
         return self._replace(columns=self.columns.extended(n_words))
 
-    def mixed(self, columns, rate):
-        """Mix the words of columns into words of topics, (n_forms, n_topics), with the rates of keywords as weights."""
-        n_keyword_topics = self.places.n_topics
-        topics = columns[:, :-n_keyword_topics].copy()
-        topics[:, :n_keyword_topics] *= 1.0 - rate
-        topics[:, :n_keyword_topics] += rate * columns[:, -n_keyword_topics:]
-        return topics
-
     def mean(self, counts):
         """Means of the words of topics given counts, as for `SpreadState`."""
         columns = self.places.in_columns(counts, self.counts)
         mass, n_keyword_topics = columns.sum(axis=0), self.places.n_topics
         own, rest = mass[-n_keyword_topics:] + self.strength[0], mass[:n_keyword_topics] + self.strength[1]
-        return self.mixed(self.columns.mean(columns), own / (own + rest))
+        return self.places.mixed(self.columns.mean(columns), own / (own + rest))
 
     def drawn(self, counts, rng):
         """Draw the words of topics given counts, in the same form."""
         columns = self.places.in_columns(counts, self.counts)
-        return self.mixed(self.columns.drawn(columns, rng), self.rate)
+        return self.places.mixed(self.columns.drawn(columns, rng), self.rate)
 
 
 def check_rates(rate, topic_names):

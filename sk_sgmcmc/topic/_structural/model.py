@@ -13,13 +13,13 @@ from ...chains.checks import KEYWORDS_ABANDONED, SEEDS_LOST
 from ...utils._numbers import indices, interval_tails
 from ...utils._parameters import keyword_parameters
 from ...utils._typing import AnyArray, FloatArray, Table
+from .._counts.forms import Forms, of_words
 from .._counts.word_prior import check_seeds
 from .._dmr.formula import is_constant
 from .._dmr.metadata import NoCovariates, columns_of, is_missing, levels_of
 from .._dmr.model import DMRTopicModel
 from .._results import topics as tables
 from .contrasts import contrast_table
-from .forms import in_forms, of_words
 from .keyword_prior import KeywordWordPrior
 from .keywords import Keywords, check_rates, keyword_table
 from .record import GroupDraws, SharedDraws
@@ -141,14 +141,8 @@ class StructuralTopicModel(DMRTopicModel):
 
     @property
     def _restriction(self):
-        """The name of a parameter that requires counts in memory and collapsed Gibbs sampling; None if none is set."""
+        """The name of a parameter that requires collapsed Gibbs sampling; None if none is set."""
         return "content" if self.content is not None else "keywords" if self.keywords else None
-
-    def _input(self, X):
-        given, restriction = super()._input(X), self._restriction
-        if restriction:
-            given.refuse_with(f"{restriction}=")
-        return given
 
     def _checked_sampler(self, *, streams=False):
         fitting = super()._checked_sampler(streams=streams)
@@ -192,11 +186,15 @@ class StructuralTopicModel(DMRTopicModel):
                     f"`metadata` must be passed with documents other than those of fit, since their words depend on "
                     f"{self.content!r}; got None."
                 )
-            return in_forms(corpus, group, self._n_groups)
+            return corpus.in_forms(Forms(group, self._n_groups))
         group = self._groups_of(metadata, reset)
+        if group.size != corpus.n_docs:
+            raise ValueError(
+                f"metadata has {group.size} rows and X has {corpus.n_docs}; give one row of metadata for each document."
+            )
         if reset:
             self._group_of_documents = group
-        return in_forms(corpus, group, self._n_groups)
+        return corpus.in_forms(Forms(group, self._n_groups))
 
     def _groups_of(self, metadata, reset):
         """Index of the group of each row of metadata; sets ``groups_`` if they are those of `fit`."""

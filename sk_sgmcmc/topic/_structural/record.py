@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._counts.record import TopicRecord
+from .._counts.record import CountRecord, TopicRecord
 from .._draws import TopicDraws
 
 
@@ -64,6 +64,10 @@ class GroupedRecord(TopicRecord):
         mass = counts.reshape(len(counts), -1, self.states[s].n_groups).sum(axis=1).T
         total = mass.sum(axis=0)
         return np.where(total > 0, mass / np.where(total > 0, total, 1.0), 1.0 / len(mass))
+
+
+class GroupedCountRecord(GroupedRecord, CountRecord):
+    """A `GroupedRecord` of a chain whose assignments are not in memory."""
 
 
 class SharedDraws(TopicDraws):

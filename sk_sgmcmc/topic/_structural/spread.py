@@ -58,8 +58,13 @@ class SpreadState(NamedTuple):
 
     def drawn(self, counts, rng):
         """Draw the words of topics given counts, in the same form."""
+        return self.drawn_with_sums(counts, rng)[0]
+
+    def drawn_with_sums(self, counts, rng):
+        """The same, and sums of the drawn y over words, (n_groups, n_topics)."""
         shapes, rates = self._shapes_and_rates(counts)
         y = rng.standard_gamma(shapes)
         y /= rates
-        y /= y.sum(axis=0)
-        return y.reshape(counts.shape)
+        sums = y.sum(axis=0)
+        y /= sums
+        return y.reshape(counts.shape), sums

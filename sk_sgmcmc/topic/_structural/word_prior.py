@@ -7,9 +7,10 @@ import numpy as np
 from ...kernels.math import lanes
 from ...kernels.models import group_words
 from ...kernels.models.lda import any_tokens, assignments
+from .._counts.forms import groups_of_documents, in_words
 from .._counts.word_prior import FittedWordPrior, WordPrior
-from .forms import groups_of_documents, in_words
-from .record import GroupedRecord
+from .record import GroupedCountRecord, GroupedRecord
+from .shards import GroupedShardCounts
 from .spread import GRID, SpreadState
 
 _SHARED = 0.6  # Share of burn-in in which groups have the same words, so that chains start from the topics of LDA.
@@ -51,9 +52,6 @@ class GroupedWordPrior(WordPrior):
     def begin(self, n_tokens):
         self.shared.begin(n_tokens)
 
-    def of_start(self, shard):
-        return in_words(shard, self.n_groups)
-
     def table(self):
         return np.broadcast_to(self.shared.common(), (self.n_words, self.n_topics))
 
@@ -66,19 +64,29 @@ class GroupedWordPrior(WordPrior):
     def sweeps(self, shard, z, doc_prior):
         return GroupedSweeps(shard, z, self, doc_prior)
 
+    def shard_counts(self, is_whole):
+        return GroupedShardCounts(self, is_whole)
+
+    def topics_of_pass(self, collapsed, rng, pool):
+        return collapsed.drawn_topics(rng).astype(np.float32)
+
     def rejoin(self, collapsed, z):
         collapsed.rejoin(z, self)
 
     def record(self, seed):
         return GroupedRecord(seed)
 
+    def count_record(self, seed):
+        return GroupedCountRecord(seed)
+
     def follow(self, collapsed, progress):
+        collapsed.finish(progress.rng)
         if self.is_shared:
             if progress.burns_in and self.shared.update(collapsed.counts_of_words, progress.n_passes):
                 collapsed.set_topic_word_prior(self.shared.table())
             if self.n_groups > 1 and progress.step + 1 >= _SHARED * progress.n_burn:
                 self.separate(collapsed)
-        elif progress.n_passes % self.passes_per_update(progress, collapsed.words.size) == 0:
+        elif progress.n_passes % self.passes_per_update(progress, collapsed.n_tokens) == 0:
             self.redraw(collapsed, progress.rng)
 
     def passes_per_update(self, progress, n_tokens):
@@ -116,7 +124,10 @@ class GroupedWordPrior(WordPrior):
         return np.ascontiguousarray(self.shared.table(), dtype=np.float64)
 
     def state(self, counts):
-        """The `SpreadState` of the prior, given counts of forms."""
+        return self.spread(counts)
+
+    def spread(self, counts):
+        """The `SpreadState` of the prior, given counts of forms in columns."""
         n_columns = self.n_columns
         mass = counts.reshape(-1, self.n_groups, n_columns).sum(axis=0, dtype=np.float64)
         if self.is_shared:  # For looking at a chain in burn-in.
@@ -268,6 +279,14 @@ class GroupedSweeps:
         return self.tables[:, :, : self.word_prior.n_topics].sum(axis=0, dtype=np.float64)
 
     counts_of_columns = counts_of_words
+
+    @property
+    def n_tokens(self):
+        """Number of tokens."""
+        return self.words.size
+
+    def finish(self, rng):
+        """Do nothing after a pass, which leaves nothing open."""
 
     # What a chain asks of sweeps.
 
