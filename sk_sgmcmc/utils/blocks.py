@@ -248,8 +248,9 @@ class CountBlocks:
 
     def __array__(self, dtype=None, copy=None):
         raise TypeError(
-            "CountBlocks is not an array, and is not loaded into memory as one. BayesianLDA, DMRTopicModel and "
-            "GammaProcessTopicModel take it in fit, partial_fit, transform and score; pass blocks one by one to others."
+            "CountBlocks is not an array, and is not loaded into memory as one. BayesianLDA, DMRTopicModel, "
+            "StructuralTopicModel and GammaProcessTopicModel take it in fit, partial_fit, transform and score; pass "
+            "blocks one by one to others."
         )
 
 

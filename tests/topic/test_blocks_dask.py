@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
+from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, StructuralTopicModel
 from sk_sgmcmc.datasets import CountBlocks, make_lda
 from sk_sgmcmc.exceptions import WorkersLostError
 from sk_sgmcmc.topic._counts import dask_shards
@@ -166,6 +166,24 @@ def test_regression_on_metadata(client, counts):
     assert same(DMRTopicModel(**PARAMS).fit(CountBlocks([counts]), metadata=years), of_years)
 
 
+KEYWORDS = {"keywords": {"A": ["w3", "w4"]}}
+
+
+@pytest.mark.parametrize("more", [{"content": "party"}, KEYWORDS, {"content": "party", **KEYWORDS}])
+def test_words_by_group_and_keywords(more, client, counts):
+    model = StructuralTopicModel(**PARAMS, formula="~ 1", **more)
+    names = [f"w{j}" for j in range(60)]
+    blocks, given = CountBlocks(blocks_of(counts), shard_tokens=3000), {"feature_names": names}
+    tables = [{"party": columns()["party"][start:stop]} for start, stop in pairwise(ENDS)]
+    there = clone(model).fit(blocks, metadata=tables, **given)
+    assert on_dask(there)
+    assert there.score(dask_array(counts), metadata=tables) == there.score(counts, metadata=columns())
+    client.close()
+    here = clone(model).fit(CountBlocks([counts], shard_tokens=3000), metadata=columns(), **given)
+    assert same(here, there)
+    np.testing.assert_array_equal(here.transform(counts, metadata=columns()), there.transform(counts))
+
+
 def test_metadata_in_a_dask_frame(client, counts):
     pandas, dd = importorskip("pandas"), importorskip("dask.dataframe")
     table, blocks = pandas.DataFrame(columns()), CountBlocks(blocks_of(counts), shard_tokens=3000)
@@ -301,8 +319,12 @@ def test_workers_killed_at_five_rounds_change_no_draw(counts, local_longer):
     [
         (DMRTopicModel(**LONGER), {"metadata": columns()}),
         (GammaProcessTopicModel(n_components=9, n_iter=14, random_state=0), {}),
+        (
+            StructuralTopicModel(**LONGER, formula="~ 1", content="party", **KEYWORDS),
+            {"metadata": columns(), "feature_names": [f"w{j}" for j in range(60)]},
+        ),
     ],
-    ids=["coefficients", "weights"],
+    ids=["coefficients", "weights", "words"],
 )
 def test_killed_workers_change_no(model, metadata, counts):
     here = clone(model).fit(CountBlocks([counts], shard_tokens=3000), **metadata)

@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import StructuralTopicModel
+from sk_sgmcmc.datasets import CountBlocks
 from sk_sgmcmc.inspection import KeywordDisplay, to_arviz
 from sk_sgmcmc.topic._structural.keywords import KeywordPlaces
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
@@ -123,6 +124,41 @@ def test_fractional_counts(data):
     half = StructuralTopicModel(**{**SMALL, "n_iter": 30}).fit(data[0] * 0.75, feature_names=NAMES)
     np.testing.assert_allclose(half._chains[0].collapsed.total.sum(), 0.75 * data[0].sum())
     np.testing.assert_allclose(half._chains[0].collapsed.counts.sum(), 0.75 * data[0].sum())
+
+
+@pytest.mark.parametrize("more", [{}, {"content": "side", "formula": "~ age"}], ids=["alone", "with content"])
+def test_blocks_have_the_topics_of_a_fit_in_memory(more, data):
+    X, metadata, phi = data
+    params, given = {**SMALL, **more}, {"metadata": metadata, "feature_names": NAMES}
+    blocks = CountBlocks([X], shard_tokens=2000)
+    model = StructuralTopicModel(**params).fit(blocks, **given)
+    whole = StructuralTopicModel(**params).fit(X, **given)
+    assert model._chains[0].data.shards_wanted == 6
+    assert np.abs(model.components_[0] - phi[1]).sum() < 0.3 and np.abs(model.components_[1] - phi[0]).sum() < 0.3
+    np.testing.assert_allclose(model.components_[:2], whole.components_[:2], atol=0.02)
+    np.testing.assert_allclose(model.keyword_rate_, whole.keyword_rate_, atol=0.05)
+    np.testing.assert_array_equal(model.word_counts_, X.sum(axis=0))
+    assert model.score(X, metadata=metadata) == pytest.approx(whole.score(X, metadata=metadata), abs=0.01)
+    assert np.isfinite(np.asarray(model.keyword_table()["low"])).all()
+    # Other blocks, threads and an interruption change nothing.
+    others = CountBlocks([X[:7], X[7:7], X[7:]], shard_tokens=2000)
+    assert_same_draws(StructuralTopicModel(**params, n_jobs=2).fit(others, **given), model)
+    for step in (10, 60):
+        stopped = StructuralTopicModel(**params, callbacks=PressCtrlC(step))
+        with interrupted():
+            stopped.fit(blocks, **given)
+        resumed = pickle.loads(pickle.dumps(stopped)).resume(others, metadata=metadata)
+        assert_same_draws(resumed, model)
+        np.testing.assert_array_equal(resumed.components_, model.components_)
+    with pytest.raises(ValueError, match="Call fit with all documents"):
+        model.partial_fit(X[:50], metadata=few(metadata, slice(50)))
+
+
+def test_fractional_counts_in_blocks(data):
+    blocks = CountBlocks([data[0] * 0.75], shard_tokens=2000)
+    half = StructuralTopicModel(**{**SMALL, "n_iter": 30}).fit(blocks, feature_names=NAMES)
+    np.testing.assert_allclose(half._chains[0].collapsed.total.sum(), 0.75 * data[0].sum())
+    assert np.all(half.keyword_rate_ > 0.1)
 
 
 def test_columns_hold_the_tokens_of_topics():

@@ -1,6 +1,7 @@
 """`StructuralTopicModel`: words by group, what it answers, and what it refuses."""
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,9 +9,11 @@ from scipy import sparse
 from sklearn.base import clone
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, StructuralTopicModel
+from sk_sgmcmc.datasets import CountBlocks
 from sk_sgmcmc.inspection import WordContrastDisplay, to_pyldavis
 from sk_sgmcmc.metrics import align_topics
 from sk_sgmcmc.model_selection import search_n_components
+from sk_sgmcmc.topic._counts import corpus as corpora
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
 
 N_WORDS, N_TOPICS = 30, 3
@@ -210,6 +213,117 @@ def test_seed_words_and_fractional_counts(data):
     assert model.components_[:, 20].argmax() == 0
     half = StructuralTopicModel(**{**SMALL, "n_iter": 30}).fit(X * 0.75, metadata=metadata)
     np.testing.assert_allclose(half._chains[0].collapsed.counts.sum(), 0.75 * X.sum())
+
+
+# ----------------------------------------------------------------------------------------------------------- in blocks
+
+
+@pytest.fixture(scope="module")
+def in_blocks(data):
+    return StructuralTopicModel(**SMALL).fit(CountBlocks([data[0]], shard_tokens=2000), metadata=data[1])
+
+
+def test_blocks_have_the_topics_of_a_fit_in_memory(data, fitted, in_blocks):
+    X, _, phi = data
+    assert in_blocks._chains[0].data.shards_wanted == 6 and error(in_blocks, phi) < 0.3
+    np.testing.assert_array_equal(in_blocks.word_counts_, X.sum(axis=0))
+    order = align_topics(in_blocks.components_, fitted.components_)
+    np.testing.assert_allclose(in_blocks.content_components_, fitted.content_components_[:, order], atol=0.02)
+    np.testing.assert_allclose(in_blocks.content_components_.sum(axis=2), 1.0)
+    assert in_blocks.score(X) == pytest.approx(fitted.score(X), abs=0.01)
+    assert in_blocks.word_contrast("left", "right", n=2)["word"].size == 12
+    assert in_blocks.content_draws("right").shape == (1, 40, N_TOPICS, N_WORDS)
+
+
+def test_blocks_of_any_size_files_and_threads_have_the_same_draws(data, in_blocks, tmp_path):
+    X, metadata, _ = data
+    ends = [0, 7, 7, 100, 300]
+    parts = [X[start:stop] for start, stop in pairwise(ends)]
+    tables = [few(metadata, slice(start, stop)) for start, stop in pairwise(ends)]
+    paths = [tmp_path / f"{i}.npz" for i in range(4)]
+    for path, part in zip(paths, parts, strict=True):
+        sparse.save_npz(path, part)
+    mapped = sparse.csr_array(X.shape)
+    for name in ("data", "indices", "indptr"):
+        values = getattr(X, name)
+        array = np.memmap(tmp_path / name, dtype=values.dtype, mode="w+", shape=values.shape)
+        array[:] = values
+        setattr(mapped, name, array)
+    for n_jobs, (source, about) in enumerate([(parts, tables), (paths, metadata), (mapped, lambda: iter([metadata]))]):
+        model = StructuralTopicModel(**SMALL, n_jobs=n_jobs + 1).fit(
+            CountBlocks(source, shard_tokens=2000), metadata=about
+        )
+        assert_same_draws(model, in_blocks)
+        np.testing.assert_array_equal(model.content_components_, in_blocks.content_components_)
+
+
+def test_answers_about_blocks_are_those_in_memory(data, in_blocks):
+    X, metadata, _ = data
+    blocks, tables = CountBlocks([X[:99], X[99:]]), [few(metadata, slice(99)), few(metadata, slice(99, 300))]
+    for about in (tables, metadata):
+        np.testing.assert_array_equal(in_blocks.transform(blocks, metadata=about), in_blocks.transform(X))
+        assert in_blocks.score(blocks, metadata=about) == in_blocks.score(X)
+        assert in_blocks.perplexity(blocks, metadata=about) == in_blocks.perplexity(X)
+    np.testing.assert_array_equal(in_blocks.transform(blocks), in_blocks.transform(X))
+    with pytest.raises(ValueError, match="other than those of fit"):
+        in_blocks.transform(CountBlocks([X[:99]]))
+    with pytest.raises(ValueError, match="metadata has 99 rows and X has 300"):
+        in_blocks.transform(blocks, metadata=tables[0])
+
+
+def test_fits_in_blocks_pickle_and_resume(data, in_blocks, monkeypatch):
+    X, metadata, _ = data
+    copied = pickle.loads(pickle.dumps(in_blocks))
+    np.testing.assert_array_equal(copied.transform(X), in_blocks.transform(X))
+    assert_same_draws(copied, in_blocks)
+    monkeypatch.setattr(corpora, "_SHARDS_PER_CALL", 2)
+    for step in (5, 30, 60):
+        stopped = StructuralTopicModel(**SMALL, callbacks=PressCtrlC(step))
+        with interrupted():
+            stopped.fit(CountBlocks([X], shard_tokens=2000), metadata=metadata)
+        other = CountBlocks([X[:9], X[9:]], shard_tokens=2000)
+        again = pickle.loads(pickle.dumps(stopped)).set_params(callbacks=None)
+        with pytest.raises(ValueError, match="resume continues with the data"):
+            again.resume(other, metadata={"side": metadata["side"][::-1]})
+        chain = again._chains[0]
+        chain.bind(again._bound_data(other, metadata=metadata))
+        chain._advance(80)
+        assert chain.round.next_shard == 2
+        resumed = pickle.loads(pickle.dumps(again)).resume(other, metadata=metadata)
+        assert_same_draws(resumed, in_blocks)
+        np.testing.assert_array_equal(resumed.content_components_, in_blocks.content_components_)
+
+
+def test_blocks_with_prevalence_chains_weights_and_empty_documents(data):
+    X, metadata, phi = data
+    nothing = sparse.csr_array((2, N_WORDS))
+    about = {name: np.append(values, values[:2]) for name, values in metadata.items()}
+    blocks = CountBlocks([X * 0.75, nothing], shard_tokens=2000)
+    params = {**SMALL, "formula": "~ side + age", "n_chains": 2}
+    model = StructuralTopicModel(**params).fit(blocks, metadata=about)
+    np.testing.assert_allclose(model._chains[0].collapsed.counts.sum(), 0.75 * X.sum())
+    assert error(model, phi) < 0.5 and model.chains_agree_.all()
+    assert len(model.effects("side")["topic"]) == N_TOPICS
+    seeded = StructuralTopicModel(**{**SMALL, "n_iter": 30}, seed_words={20: 0})
+    assert seeded.fit(CountBlocks([X], shard_tokens=2000), metadata=metadata).components_[:, 20].argmax() == 0
+
+
+def test_updates_of_blocks_append_them_or_are_refused(data, in_blocks):
+    X, metadata, _ = data
+    blocks = CountBlocks([X[:200], X[200:]])
+    one, other = StructuralTopicModel(**SMALL), StructuralTopicModel(**SMALL)
+    one.partial_fit(blocks, metadata=metadata)
+    for part in (slice(200), slice(200, 300)):
+        other.partial_fit(X[part], metadata=few(metadata, part))
+    assert_same_draws(one, other)
+    before = pickle.dumps(in_blocks)
+    for source in (X[:50], CountBlocks([X[:50]])):
+        with pytest.raises(ValueError, match=r"fit does not keep documents in blocks.*Call fit with all documents"):
+            in_blocks.partial_fit(source, metadata=few(metadata, slice(50)))
+    assert pickle.dumps(in_blocks) == before
+
+
+# ------------------------------------------------------------------------------------------------------------ refusals
 
 
 def test_what_does_not_fit_is_refused(data, fitted):

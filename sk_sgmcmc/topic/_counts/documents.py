@@ -108,8 +108,8 @@ class BlockInput:
         """As for `MatrixInput`."""
         refuse_dask(self.X)
         raise TypeError(
-            f"{whom} does not take CountBlocks; BayesianLDA, DMRTopicModel and GammaProcessTopicModel do. Pass a "
-            "matrix in memory, or block after block to partial_fit."
+            f"{whom} does not take CountBlocks; BayesianLDA, DMRTopicModel, StructuralTopicModel and "
+            "GammaProcessTopicModel do. Pass a matrix in memory, or block after block to partial_fit."
         )
 
     def refuse_with(self, parameter, alternative=""):

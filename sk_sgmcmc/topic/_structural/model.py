@@ -66,7 +66,7 @@ class StructuralTopicModel(DMRTopicModel):
 
     Notes
     -----
-    With ``content`` or ``keywords``, counts must be in memory, and topics are drawn by collapsed Gibbs sampling. Given
+    With ``content`` or ``keywords``, topics are drawn by Gibbs sampling. Given
     :math:`u_{gk} \sim \mathrm{Gamma}(N_{gk}, \text{rate } \sum_w y_{gkw})`, with :math:`N_{gk}` tokens of the topic in
     the group, words are independent. With y integrated out, a token of word w goes to topic k with a probability
     proportional to
@@ -78,6 +78,11 @@ class StructuralTopicModel(DMRTopicModel):
     of tokens, each :math:`m_{kw}` is drawn by slice sampling, each :math:`\kappa_{kw}` from its grid, and then
     :math:`u`. All updates leave the posterior unchanged. In the first 60% of burn-in, groups share their words, so
     chains start from the topics of DMR. :math:`\beta` is ``topic_word_prior``, which "auto" fits in this part.
+
+    Over `CountBlocks` and Dask arrays, words y and distributions of keywords are drawn before each pass, and
+    assignments given these. After it, :math:`u` is drawn given y, and how many tokens come from keywords given the
+    topics of all tokens. This has the same posterior, of which successive draws are more alike. `partial_fit` after
+    such a `fit` is refused, since it needs the earlier documents.
 
     `transform`, `score` and all other methods that take documents use the words of each document's group, so new
     documents need their ``metadata`` with ``content``.
@@ -180,13 +185,7 @@ class StructuralTopicModel(DMRTopicModel):
         if metadata is None:
             if reset:
                 raise ValueError(f"`metadata` must have the column content={self.content!r}; got None.")
-            group = self._group_of_documents
-            if group is None or corpus.checksum != self._documents:
-                raise ValueError(
-                    f"`metadata` must be passed with documents other than those of fit, since their words depend on "
-                    f"{self.content!r}; got None."
-                )
-            return corpus.in_forms(Forms(group, self._n_groups))
+            return corpus.in_forms(Forms(self._group_of_documents, self._n_groups))
         group = self._groups_of(metadata, reset)
         if group.size != corpus.n_docs:
             raise ValueError(
@@ -195,6 +194,14 @@ class StructuralTopicModel(DMRTopicModel):
         if reset:
             self._group_of_documents = group
         return corpus.in_forms(Forms(group, self._n_groups))
+
+    def _refuse_no_metadata(self):
+        if self.content is not None:
+            raise ValueError(
+                f"`metadata` must be passed with documents other than those of fit, since their words depend on "
+                f"{self.content!r}; got None."
+            )
+        super()._refuse_no_metadata()
 
     def _groups_of(self, metadata, reset):
         """Index of the group of each row of metadata; sets ``groups_`` if they are those of `fit`."""
@@ -273,8 +280,10 @@ class StructuralTopicModel(DMRTopicModel):
         given = self._restriction
         if given:
             raise ValueError(
-                f"partial_fit needs the earlier documents with {given}=, but they were dropped, by forget_documents or "
-                "because they exceed keep_documents. Raise keep_documents, or call fit with all documents."
+                f"partial_fit needs the earlier documents with {given}=, but they are not kept: fit does not keep "
+                "documents in blocks, and forget_documents and documents beyond keep_documents drop them. Call fit "
+                "with all documents, in blocks if need be; or raise keep_documents, and pass all documents to "
+                "partial_fit of a new estimator."
             )
 
     # -- keywords --------------------------------------------------------------------------------------------------

@@ -91,7 +91,10 @@ class GroupedShardCounts(ShardCounts):
     @property
     def masses(self):
         """As for `GroupedSweeps`."""
-        return self.tables.sum(axis=1)
+        columns = self.in_columns
+        masses = np.zeros((self.word_prior.n_groups, lanes.padded(columns.shape[1])))
+        masses[:, : columns.shape[1]] = columns.reshape(-1, len(masses), columns.shape[1]).sum(axis=0)
+        return masses
 
     # -- passes ----------------------------------------------------------------------------------------------------
 
