@@ -734,7 +734,7 @@ TOPIC = [
         "topic/_structural/keywords.py",
         "tests/topic/test_keywords.py",
         ("KeywordPlaces.in_columns", "columns[forms, topic] -= own", "pass"),
-        ("KeywordState.mixed", "*= 1.0 - rate", "*= 1.0"),
+        ("KeywordPlaces.mixed", "*= 1.0 - rate", "*= 1.0"),
     ),
     *of(
         "topic/_structural/keyword_prior.py",
@@ -777,12 +777,32 @@ TOPIC = [
     *of(
         "topic/_structural/spread.py",
         "tests/topic/test_structural.py -k (groups_are_found or tables)",
-        ("SpreadState.drawn", "y /= rates", "pass"),
+        ("SpreadState.drawn_with_sums", "y /= rates", "pass"),
     ),
     *of(
-        "topic/_structural/forms.py",
+        "topic/_counts/forms.py",
         "tests/topic/test_structural.py -k (groups_are_found or predictions)",
         ("groups_of_documents", "% n_groups", "% 1"),
+    ),
+    *of(
+        "topic/_counts/forms.py",
+        "tests/topic/test_structural.py -k blocks",
+        ("Forms.rows", "self.group[start:stop]", "self.group[: stop - start]"),
+        ("Forms.checksum", "(of_words, zlib.crc32(self.group))", "of_words"),
+        ("StepInWords.__call__", "counts[1] - counts[0]", "counts[1]"),
+    ),
+    *of(
+        "topic/_structural/shards.py",
+        "tests/topic/test_group_words_laws.py -k shards",
+        ("GroupedShardCounts.finish", "np.maximum(mass, NOTHING)", "np.maximum(mass, 1.0) + 1.0"),
+        ("GroupedShardCounts.finish", "/ np.exp(prior.log_mean).sum(axis=0)", ""),
+        ("GroupedShardCounts._drawn_columns", "prior.spread(columns)", "prior.spread(0 * columns)"),
+    ),
+    *of(
+        "topic/_structural/shards.py",
+        "tests/topic/test_keyword_laws.py -k shards",
+        ("KeywordShardCounts.drawn_topics", "rest = (1.0 - prior.rate[topic]) *", "rest ="),
+        ("thinned", "rng.binomial(whole.astype(np.int64), share)", "np.round(whole * share)"),
     ),
     *of(
         "topic/_dmr/dispersed_prior.py",
@@ -896,9 +916,9 @@ TOPIC = [
         ("Round.seed_of", "np.random.SeedSequence([self.seed, i])", "np.random.SeedSequence([self.seed])"),
     ),
     *of(
-        "topic/_counts/chain.py",
+        "topic/_counts/word_prior.py",
         "tests/topic/test_blocks.py",
-        ("CollapsedChain._drawn_topics", "np.uint64(seed + start)", "np.uint64(0)"),
+        ("WordPrior.topics_of_pass", "np.uint64(seed + start)", "np.uint64(0)"),
     ),
     *of(
         "topic/_counts/chain.py",
@@ -1086,7 +1106,7 @@ TOPIC = [
     *of(
         "topic/_structural/model.py",
         "tests/topic/test_structural.py tests/topic/test_keywords.py -k refused",
-        ("StructuralTopicModel._input", 'given.refuse_with(f"{restriction}=")', "pass"),
+        ("StructuralTopicModel._refuse_no_metadata", "if self.content is not None:", "if False:"),
     ),
     *of(
         "topic/_outcome/tables.py",

@@ -178,6 +178,9 @@ def test_words_by_group_and_keywords(more, client, counts):
     there = clone(model).fit(blocks, metadata=tables, **given)
     assert on_dask(there)
     assert there.score(dask_array(counts), metadata=tables) == there.score(counts, metadata=columns())
+    if model.content:
+        with pytest.raises(ValueError, match="other than those of fit"):
+            there.transform(dask_array(counts))
     client.close()
     here = clone(model).fit(CountBlocks([counts], shard_tokens=3000), metadata=columns(), **given)
     assert same(here, there)
