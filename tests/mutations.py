@@ -794,7 +794,7 @@ TOPIC = [
     *of(
         "topic/_structural/shards.py",
         "tests/topic/test_group_words_laws.py -k shards",
-        ("GroupedShardCounts.finish", "np.maximum(mass, NOTHING)", "np.maximum(mass, 1.0) + 1.0"),
+        ("GroupedShardCounts.finish", "np.maximum(mass, group_words.NOTHING)", "np.maximum(mass, 1.0) + 1.0"),
         ("GroupedShardCounts.finish", "/ np.exp(prior.log_mean).sum(axis=0)", ""),
         ("GroupedShardCounts._drawn_columns", "prior.spread(columns)", "prior.spread(0 * columns)"),
     ),

@@ -12,7 +12,7 @@ their number has a binomial distribution. Nothing else depends on which of them 
 import numpy as np
 
 from ...kernels.math import lanes
-from ...kernels.models.group_words import NOTHING
+from ...kernels.models import group_words
 from .._counts.forms import StepInWords
 from .._counts.sweeps import ShardCounts
 from .keywords import DirichletState
@@ -134,10 +134,10 @@ class GroupedShardCounts(ShardCounts):
             return
         prior, width = self.word_prior, self.sums.shape[1]
         mass = self.masses[:, :width]
-        drawn = rng.standard_gamma(np.maximum(mass, NOTHING)) / self.sums
+        drawn = rng.standard_gamma(np.maximum(mass, group_words.NOTHING)) / self.sums
         # Without tokens, from the distribution that `group_words` chooses.
         free = rng.standard_exponential(mass.shape) / np.exp(prior.log_mean).sum(axis=0)
-        prior.pulls[:, :width] = np.where(mass > NOTHING, drawn, free)
+        prior.pulls[:, :width] = np.where(mass > group_words.NOTHING, drawn, free)
 
 
 class KeywordShardCounts(GroupedShardCounts):
