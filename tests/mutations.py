@@ -90,10 +90,14 @@ KERNELS = [
     ),
     *of(
         "kernels/models/keyword_words.py",
-        "tests/topic/test_keyword_laws.py -k joint_law",
-        ("_sweep", "gone = total[old] - weight", "gone = total[old]"),
-        ("_sweep", "of_twin = (n_doc[t] - own + prior[t])", "of_twin = (n_doc[t] + prior[t])"),
-        ("_sweep", "                factor[t] = kept", "                pass"),
+        "tests/topic/test_keyword_laws.py -k exact_law",
+        ("_sweep", "words_left, topic_left = less[old]", "words_left, topic_left = inverse[old]"),
+        ("_sweep", "(n_doc[t] - of_doc + prior[t]) * inverse[t]", "(n_doc[t] + prior[t]) * inverse[t]"),
+        ("_sweep", "                    factor[t] = kept", "                    pass"),
+        ("_sweep", "factor[old] = factor_old", "pass"),
+        ("_sweep", "topic_less[t], topic_more[t] = topic_less[old], topic_more[old]", "pass"),
+        ("_sweep", "topic_less[new], of_topic[new] = of_topic[new], topic_more[new]", "pass"),
+        ("_sweep", "less[new], inverse[new] = inverse[new], more[new]", "pass"),
     ),
     *of(
         "kernels/models/outcome.py",

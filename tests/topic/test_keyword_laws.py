@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from sk_sgmcmc.kernels.models import keyword_words
 from sk_sgmcmc.topic._counts.corpus import Shard
 from sk_sgmcmc.topic._counts.sweeps import GivenTopicsStep
 from sk_sgmcmc.topic._structural import keyword_prior
@@ -114,7 +115,7 @@ class Turns:
         for i, (d, j) in enumerate(zip(DOCS, collapsed.columns, strict=True)):
             g = self.group[d]
             collapsed.tables[g, words[i], j] -= 1
-            p = (collapsed.tables[g, :, j] + collapsed.kappa[:, j]) * collapsed.scales[g, :, j]
+            p = (collapsed.tables[g, :, j] + collapsed.kappa[collapsed.row, j]) * collapsed.scales[g][collapsed.row, j]
             words[i] = rng.choice(N_WORDS, p=p / p.sum(dtype=np.float64))
             collapsed.tables[g, words[i], j] += 1
         return found
@@ -264,3 +265,81 @@ def test_shards_with_a_mistake_are_rejected(broken, global_random_seed):
 def test_turns_with_a_mistake_are_rejected(broken, global_random_seed):
     made = type("Broken", (Turns,), {"sweeps": broken})
     assert z_of(global_random_seed, Dirichlet, 1, made).max() > 1.3 * THRESHOLD
+
+
+class OneDocument:
+    """Random counts of other documents, and a document whose first sweep has a law that can be enumerated."""
+
+    WIDTH, TWIN = 16, np.array([3, 4, 2, 0, 1])
+
+    def __init__(self, rng, is_scaled, weights):
+        self.words, self.start = np.array([0, 0, 0], dtype=np.int32), np.array([3, 2, 0], dtype=np.uint16)
+        self.weights, self.row = np.asarray(weights, dtype=float), np.array([1, 0], dtype=np.int32)
+        self.tables, self.kappa = np.zeros((1, 2, self.WIDTH)), np.zeros((2, self.WIDTH), np.float32)
+        self.scales = np.zeros((1, 2, self.WIDTH), np.float32)
+        self.tables[0, :, :N_COLUMNS] = rng.integers(0, 2, (2, N_COLUMNS))
+        self.tables[0, :, [0, 3]] *= is_scaled  # Otherwise, all tokens of the first topic are redrawn.
+        each = self.weights if self.weights.size else np.ones(3)
+        np.add.at(self.tables[0], (self.words, self.start), each)
+        self.kappa[:, :N_COLUMNS] = rng.gamma(2.0, size=(2, N_COLUMNS))
+        self.scales[0, :, :N_COLUMNS] = rng.gamma(9.0, size=(2, N_COLUMNS))
+        self.offset, self.strength, self.pulls = rng.gamma(9.0, 0.1, size=(3, self.WIDTH))
+        self.entry = self.pulls / self.offset
+        self.alpha = rng.gamma(9.0, 0.05, size=(1, N_TOPICS))
+        self.rate, self.auxiliary = (rng.gamma(1.0, size=(1, N_TOPICS)), rng.gamma(1.0, size=1))
+        if not is_scaled:
+            self.rate = self.auxiliary = None
+
+    def sweep(self, rng):
+        """Columns after a sweep from the start."""
+        columns, z, tables = self.start.copy(), TOPIC[self.start].astype(np.uint16), self.tables.copy()
+        if not self.weights.size:
+            tables = tables.astype(np.uint16)
+        masses, topic = tables.sum(axis=1, dtype=float), np.full(self.WIDTH, -1, dtype=np.int32)
+        topic[:N_COLUMNS], twin = TOPIC, np.arange(self.WIDTH, dtype=np.int32)
+        twin[:N_COLUMNS] = self.TWIN
+        keyword_words.sweep(
+            0, 1, np.array([0, 3]), self.words, self.weights, z, columns, tables, masses, masses.sum(axis=0), topic,
+            twin, self.strength, self.alpha, np.zeros(1, int), np.zeros(1, int), self.kappa, self.row, self.scales,
+            self.offset, self.pulls[None], self.entry[None], rng, rate=self.rate, auxiliary=self.auxiliary,
+        )  # fmt: skip
+        return columns
+
+    def probabilities(self, columns, i):
+        """Of the columns of token i given those of the others, term by term as in the docstring of the kernel."""
+        each = self.weights if self.weights.size else np.ones(3)
+        n = self.tables[0, :, :N_COLUMNS].copy()
+        np.add.at(n, (self.words, self.start), -each)
+        others = np.arange(3) != i
+        np.add.at(n, (self.words[others], columns[others]), each[others])
+        of_topics = np.bincount(TOPIC[columns[others]], each[others], N_TOPICS) + self.alpha[0]
+        if self.rate is not None:
+            of_topics /= self.rate[0] + self.auxiliary[0]
+        p, mass, r = np.zeros(N_COLUMNS), n.sum(axis=0), self.row[self.words[i]]
+        for j, t in enumerate(self.TWIN):
+            p[j] = of_topics[TOPIC[j]] * (n[self.words[i], j] + self.kappa[r, j]) * self.scales[0, r, j]
+            p[j] *= self.pulls[j] / (mass[j] + self.offset[j])
+            if t != j:
+                p[j] *= (mass[j] + self.strength[j]) / (mass[j] + mass[t] + self.strength[j] + self.strength[t])
+        return p / p.sum()
+
+    def law(self):
+        """Probabilities of the columns after a sweep from the start, (n_columns, n_columns, n_columns)."""
+        law = np.zeros((N_COLUMNS,) * 3)
+        for a, p in enumerate(self.probabilities(self.start, 0)):
+            for b, q in enumerate(self.probabilities(np.array([a, *self.start[1:]]), 1)):
+                law[a, b] = p * q * self.probabilities(np.array([a, b, self.start[2]]), 2)
+        return law
+
+
+@pytest.mark.parametrize("weights", [[], [1.5, 0.5, 2.0]], ids=["ones", "weights"])
+@pytest.mark.parametrize("is_scaled", [False, True])
+def test_one_sweep_has_the_exact_law(is_scaled, weights, global_random_seed):
+    rng, n = np.random.default_rng(global_random_seed), 20_000
+    case = OneDocument(rng, is_scaled, weights)
+    counts, law = np.zeros((N_COLUMNS,) * 3), case.law()
+    for _ in range(n):
+        counts[tuple(case.sweep(rng))] += 1
+    for axes in [(1, 2), (0, 2), (0, 1), 2, 1, 0, ()]:  # Each token, each pair, all three.
+        found, p = counts.sum(axis=axes) / n, law.sum(axis=axes)
+        assert np.max(np.abs(found - p) / np.sqrt(p * (1 - p) / n + 1e-6)) < 5.0

@@ -28,24 +28,9 @@ def _of_words(mass, offset, pull, entry):
     return pull / (mass + offset) if mass > NOTHING else entry
 
 
-@helper
-def _of_column(own, other, strength, j, t):
-    """The probability of column j given the topic, whose other column is t, and the tokens of both."""
-    if j == t:
-        return 1.0
-    return (own + strength[j]) / (own + other + strength[j] + strength[t])
-
-
-@helper
-def _factor(j, t, n_doc, prior, mass, total, offset, pull, entry, strength):
-    """What multiplies the weight of a word in column j."""
-    words = _of_words(mass[j], offset[j], pull[j], entry[j])
-    return np.float32((n_doc[j] + prior[j]) * words * _of_column(total[j], total[t], strength, j, t))
-
-
 def _sweep(
     start, stop, token_ptr, words, weights, z, columns, tables, masses, total, topic, twin, strength, alpha, group,
-    word_group, kappa, scales, offset, pulls, entries, rng, rate, auxiliary,
+    word_group, kappa, row, scales, offset, pulls, entries, rng, rate, auxiliary,
 ):  # fmt: skip
     """Redraw topic and column of every token of documents start:stop given all others.
 
@@ -66,7 +51,8 @@ def _sweep(
     strength : (width,)
     alpha, group : (n_priors, n_topics), and the row of ``alpha`` for each document, (n_docs,)
     word_group : (n_docs,), the group of documents
-    kappa, scales : (n_words, width) and (n_groups, n_words, width) float32
+    kappa, scales : (n_rows, width) and (n_groups, n_rows, width) float32
+    row : (n_words,), row of ``kappa`` and ``scales`` for each word
     offset, pulls, entries : (width,), (n_groups, width) and (n_groups, width)
     rate, auxiliary : (n_priors, n_topics) and (n_docs,), or None and None
         With them, ``alpha`` contains the shapes of a scaled Dirichlet distribution, and the weight of topic k is also
@@ -75,17 +61,32 @@ def _sweep(
     width = kappa.shape[1]
     weighted = weights.shape[0] > 0
     prior, n_doc, share = np.zeros(width), np.zeros(width), np.ones(width)
+    # As in `any_tokens`: factors given the sums of counts, with a token less, and with one more, so that no draw waits
+    # for a division. First of words in columns, and then of columns in topics, as numerators and inverse denominators.
+    inverse, less, more = np.zeros(width), np.zeros(width), np.zeros(width)
+    own, both, unit = np.ones(width), np.ones(width), np.zeros(width)  # These are constant if a topic has one column.
+    of_topic, topic_less, topic_more = np.ones(width), np.ones(width), np.ones(width)
     factor = np.zeros(width, np.float32)
     running = np.full((width + GROUP - 1) // GROUP * GROUP, np.inf, np.float32)
     ends = np.zeros(LANES, np.float32)
     last = np.uintp(token_ptr[stop] - 1)
-    weight = 1.0
+    weight, g = 1.0, -1
     for d in range(start, stop):
         lo, hi = np.uintp(token_ptr[d]), np.uintp(token_ptr[d + 1])
         if lo == hi:
             continue
-        table, mass, scale = tables[word_group[d]], masses[word_group[d]], scales[word_group[d]]
-        pull, entry = pulls[word_group[d]], entries[word_group[d]]
+        is_new, g = word_group[d] != g, word_group[d]
+        table, mass, scale, pull, entry = tables[g], masses[g], scales[g], pulls[g], entries[g]
+        if is_new:
+            for j in range(width):
+                inverse[j] = _of_words(mass[j], offset[j], pull[j], entry[j])
+                less[j] = _of_words(mass[j] - 1.0, offset[j], pull[j], entry[j])
+                more[j] = _of_words(mass[j] + 1.0, offset[j], pull[j], entry[j])
+                if twin[j] != j:
+                    own[j], unit[j] = total[j] + strength[j], 1.0
+                    both[j] = own[j] + total[twin[j]] + strength[twin[j]]
+                    of_topic[j], topic_more[j] = 1.0 / both[j], 1.0 / (both[j] + 1.0)
+                    topic_less[j] = 1.0 / (both[j] - 1.0)
         for j in range(width):
             if topic[j] >= 0:
                 prior[j] = alpha[group[d], topic[j]]
@@ -94,42 +95,43 @@ def _sweep(
                     prior[j] *= share[j]
                 n_doc[j] = 0.0
         for i in range(lo, hi):
-            own = share[columns[i]] * (weights[i] if weighted else 1.0)
-            n_doc[columns[i]] += own
+            of_doc = share[columns[i]] * (weights[i] if weighted else 1.0)
+            n_doc[columns[i]] += of_doc
             if twin[columns[i]] != columns[i]:
-                n_doc[twin[columns[i]]] += own
+                n_doc[twin[columns[i]]] += of_doc
         for j in range(width):
-            if topic[j] >= 0:
-                factor[j] = _factor(j, twin[j], n_doc, prior, mass, total, offset, pull, entry, strength)
+            factor[j] = (n_doc[j] + prior[j]) * inverse[j] * own[j] * of_topic[j]
         counter = mix64(np.uint64(rng.random() * 2.0**53))
         for i in range(lo, hi):
             ahead = np.int64(words[min(np.uintp(i) + _AHEAD, last)])
             prefetch_row(table, ahead)
-            prefetch_row(kappa, ahead)
-            prefetch_row(scale, ahead)
+            prefetch_row(kappa, np.int64(row[ahead]))
+            prefetch_row(scale, np.int64(row[ahead]))
             w, old = np.int64(words[i]), np.int64(columns[i])
-            t = np.int64(twin[old])
+            r, t = np.int64(row[w]), np.int64(twin[old])
             counter += GOLDEN
             bits = mix64(counter)
             u = np.float32(np.int64(bits >> np.uint64(40))) * _TO_UNIT
             if weighted:
                 weight = weights[i]
-            own = weight * share[old]
+            of_doc, gone = weight * share[old], weight * unit[old]
             kept = factor[t]
             # Without the token: both columns of its topic lose it from the document, one of them from the words.
-            gone = total[old] - weight
-            of_old = (n_doc[old] - own + prior[old]) * _of_words(mass[old] - weight, offset[old], pull[old], entry[old])
-            factor_old = np.float32(of_old * _of_column(gone, total[t], strength, old, t))
+            words_left, topic_left = less[old], topic_less[old]
+            if weighted:
+                words_left = _of_words(mass[old] - weight, offset[old], pull[old], entry[old])
+                topic_left = 1.0 / (both[old] - gone)
+            factor_old = np.float32((n_doc[old] - of_doc + prior[old]) * words_left * (own[old] - gone) * topic_left)
             if t != old:
-                of_twin = (n_doc[t] - own + prior[t]) * _of_words(mass[t], offset[t], pull[t], entry[t])
-                factor[t] = np.float32(of_twin * _of_column(total[t], gone, strength, t, old))
-            p = factor_old * (np.float32(table[w, old] - weight) + kappa[w, old]) * scale[w, old]
-            others = weigh_scaled(table, w, factor, kappa, w, scale, old, running, ends)
+                factor[t] = np.float32((n_doc[t] - of_doc + prior[t]) * inverse[t] * own[t] * topic_left)
+            p = factor_old * (np.float32(table[w, old] - weight) + kappa[r, old]) * scale[r, old]
+            others = weigh_scaled(table, w, factor, kappa, r, scale, old, running, ends)
             u *= others + p
             within = np.float32(np.int64((bits >> np.uint64(16)) & _LOW)) * _TO_UNIT
             new = np.int64(pick(running, ends, width, u - p, within))
             if u < p or new >= width or topic[new] < 0:  # The last two happen by rounding.
-                factor[t] = kept
+                if t != old:
+                    factor[t] = kept
                 continue
             columns[i] = new
             z[i] = topic[new]
@@ -139,23 +141,42 @@ def _sweep(
             table[w, new] += weight
             mass[new] += weight
             total[new] += weight
-            s = np.int64(twin[new])
-            n_doc[old] -= own
+            factor[old] = factor_old
+            n_doc[old] -= of_doc
+            own[old] -= gone
+            more[old], inverse[old] = inverse[old], words_left
+            less[old] = _of_words(mass[old] - 1.0, offset[old], pull[old], entry[old])
             if t != old:
-                n_doc[t] -= own
-            n_doc[new] += weight * share[new]
+                n_doc[t] -= of_doc
+                both[old] -= gone
+                topic_more[old], of_topic[old], topic_less[old] = of_topic[old], topic_left, 1.0 / (both[old] - 1.0)
+                both[t], of_topic[t] = both[old], of_topic[old]
+                topic_less[t], topic_more[t] = topic_less[old], topic_more[old]
+            s = np.int64(twin[new])
+            of_doc, come = weight * share[new], weight * unit[new]
+            n_doc[new] += of_doc
+            own[new] += come
+            less[new], inverse[new] = inverse[new], more[new]
+            if weighted:
+                inverse[new] = _of_words(mass[new], offset[new], pull[new], entry[new])
+            more[new] = _of_words(mass[new] + 1.0, offset[new], pull[new], entry[new])
             if s != new:
-                n_doc[s] += weight * share[new]
-            factor[old] = _factor(old, t, n_doc, prior, mass, total, offset, pull, entry, strength)
-            factor[t] = _factor(t, old, n_doc, prior, mass, total, offset, pull, entry, strength)
-            factor[new] = _factor(new, s, n_doc, prior, mass, total, offset, pull, entry, strength)
-            factor[s] = _factor(s, new, n_doc, prior, mass, total, offset, pull, entry, strength)
+                n_doc[s] += of_doc
+                both[new] += come
+                topic_less[new], of_topic[new] = of_topic[new], topic_more[new]
+                if weighted:
+                    of_topic[new] = 1.0 / both[new]
+                topic_more[new] = 1.0 / (both[new] + 1.0)
+                both[s], of_topic[s] = both[new], of_topic[new]
+                topic_less[s], topic_more[s] = topic_less[new], topic_more[new]
+                factor[s] = (n_doc[s] + prior[s]) * inverse[s] * own[s] * of_topic[s]
+            factor[new] = (n_doc[new] + prior[new]) * inverse[new] * own[new] * of_topic[new]
 
 
 def _signature(table, rate=types.none, auxiliary=types.none):
     return types.void(
         I8, I8, I1_IN, I4_IN, F1_IN, Z, Z, table, F2, F1, I4_1_IN, I4_1_IN, F1_IN, F2_IN, I1_IN, I1_IN, F4_2_IN,
-        F4_3_IN, F1_IN, F2_IN, F2_IN, RNG, rate, auxiliary,
+        I4_IN, F4_3_IN, F1_IN, F2_IN, F2_IN, RNG, rate, auxiliary,
     )  # fmt: skip
 
 

@@ -15,6 +15,9 @@ STRENGTH = 1.0, 1.0
 # In the first part of burn-in, the share is about one half. Keywords then stay in their topics, and attract the words
 # that occur with them. Otherwise, some topics lose their keywords at the start and never recover them.
 _HELD, _HELD_STRENGTH = 0.5, (1e7, 1e7)
+# A token then comes from each column of a topic with this weight, where a topic without keywords has 1. With a weight of
+# one half, topics without keywords take all words of planted topics; with 1, topics with keywords take words of others.
+_HELD_WEIGHT = 0.65
 
 
 class KeywordWordPrior(GroupedWordPrior):
@@ -46,6 +49,11 @@ class KeywordWordPrior(GroupedWordPrior):
     def n_columns(self):
         return self.n_topics + self.places.n_topics
 
+    @property
+    def is_held(self):
+        """Whether the rates are still held at one number."""
+        return self.strength == _HELD_STRENGTH
+
     def base(self):
         n_words = self.n_words // self.n_groups
         if self._known is None or self._known[0] is not self.value or len(self._known[1]) != n_words:
@@ -75,9 +83,10 @@ class KeywordWordPrior(GroupedWordPrior):
 
     def follow(self, collapsed, progress):
         super().follow(collapsed, progress)
-        if progress.step + 1 >= _HELD * progress.n_burn:
+        if self.is_held and progress.step + 1 >= _HELD * progress.n_burn:
             self.strength = STRENGTH
             collapsed.strength = self.strengths(collapsed.total.size)
+            collapsed.set_weights()
         self.observe(collapsed, progress.rng)
 
     def observe(self, collapsed, rng):
@@ -133,7 +142,7 @@ class KeywordSweeps:
         self.set_weights()
 
     def __getstate__(self):
-        unpickled = ("z", "word_prior", "kappa", "scales", "offset", "pulls", "entries")
+        unpickled = ("z", "word_prior", "kappa", "row", "scales", "offset", "pulls", "entries")
         return {name: value for name, value in self.__dict__.items() if name not in unpickled}
 
     def rejoin(self, z, word_prior):
@@ -172,15 +181,23 @@ class KeywordSweeps:
         """Compute what the kernel takes of the prior."""
         prior, shape = self.word_prior, self.tables.shape
         base, n_columns = prior.base(), prior.n_columns
-        self.kappa, self.entries = np.zeros(shape[1:], dtype=np.float32), np.zeros(self.masses.shape)
+        self.entries, self.row = np.zeros(self.masses.shape), np.arange(shape[1], dtype=np.int32)
         if prior.is_shared:
-            self.kappa[:, :n_columns] = base
-            self.scales, self.pulls = np.ones(shape, dtype=np.float32), np.ones(self.masses.shape)
+            first = self.row
+            if np.ndim(prior.value) == 0:  # All words but the keywords have the same prior, in one row.
+                first, self.row = prior.places.rows(shape[1])
+            self.kappa = np.zeros((first.size, shape[2]), dtype=np.float32)
+            self.kappa[:, :n_columns] = base[first]
+            self.scales = np.ones((shape[0], *self.kappa.shape), dtype=np.float32)
+            self.pulls = np.ones(self.masses.shape)
+            if prior.is_held:
+                self.pulls[:, self.twin != np.arange(self.twin.size)] = _HELD_WEIGHT / 0.5
             self.offset = np.ones(self.total.size)
             self.offset[:n_columns] = base.sum(axis=0)
             self.entries[:] = 1.0 / self.offset
             return
-        self.scales, self.pulls = np.zeros(shape, dtype=np.float32), prior.pulls
+        self.kappa, self.scales = np.zeros(shape[1:], dtype=np.float32), np.zeros(shape, dtype=np.float32)
+        self.pulls = prior.pulls
         self.offset = np.zeros(self.total.size)
         group_words.token_weights(
             base, GRID, prior.which, prior.log_mean, prior.pulls, self.kappa, self.scales, self.entries
@@ -235,6 +252,6 @@ class KeywordSweeps:
         alpha, more = self.token_priors(doc_topic_prior, group, shard, start, stop, self.z, rng)
         keyword_words.sweep(
             start, stop, self.token_ptr, self.words, self.weights, self.z, self.columns, self.tables, self.masses,
-            self.total, self.topic, self.twin, self.strength, alpha, group, self.word_group, self.kappa, self.scales,
-            self.offset, self.pulls, self.entries, rng, **more,
+            self.total, self.topic, self.twin, self.strength, alpha, group, self.word_group, self.kappa, self.row,
+            self.scales, self.offset, self.pulls, self.entries, rng, **more,
         )  # fmt: skip

@@ -73,6 +73,14 @@ class KeywordPlaces(NamedTuple):
         base[self.word, self.topic] = BASE
         return base
 
+    def rows(self, n_words):
+        """A word of each row, and the row of each word, (n_words,): a row for each keyword, and one for all others."""
+        words = np.unique(self.word)
+        row = np.zeros(n_words, dtype=np.int32)
+        row[words] = 1 + np.arange(words.size)
+        other = np.flatnonzero(row == 0)[:1]  # None if all words are keywords, so that nothing refers to row 0.
+        return np.concatenate([other if other.size else words[:1], words]), row
+
     def as_seeds(self, word_prior, n_words, n_topics):
         """A word prior, (n_words, n_topics), under which keywords start in their topics."""
         prior = np.full((n_words, n_topics), word_prior)
