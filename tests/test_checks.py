@@ -25,7 +25,7 @@ from sk_sgmcmc.topic._dmr.intercepts import check_intercepts
 from sk_sgmcmc.topic._dmr.prevalence import check_clipped
 from sk_sgmcmc.topic._estimator.checks import check_duplicate_topics, check_moves
 from sk_sgmcmc.topic._minibatch.particles import ParticleTopicChain
-from sk_sgmcmc.topic._structural.keywords import check_rates
+from sk_sgmcmc.topic._structural.keywords import KeywordPlaces, check_company, check_rates
 
 ESTIMATORS = [
     value for name, value in vars(sk_sgmcmc).items() if isinstance(value, type) and hasattr(value, "_check_definitions")
@@ -122,6 +122,9 @@ FIRES = {
     "duplicate_topics": lambda: check_duplicate_topics(TOPICS[[0, 0, 1]], np.ones(3, dtype=bool)),
     "worse_than_unigram": lambda: fit(BayesianLDA(3, sampler=SGHMC(step_size=3.0), n_iter=300), corpus()),
     "seeds_lost": lambda: [SeedWords({"b": 0}).check(TOPICS, np.array(["a", "b", "c"]), ["first", "second"])],
+    "keywords_apart": lambda: [
+        check_company(np.array([2.0, 0.4]), KeywordPlaces(np.array([0, 1]), np.array([0, 2])), list("abc"), ["A", "B"])
+    ],
     "keywords_abandoned": lambda: [check_rates(np.array([0.2, 0.003]), ["first", "second"])],
     "clipped_predictor": lambda: [check_clipped(np.array([0.0, 0.3]))],
     "intercepts_not_converged": lambda: check_intercepts(RISING, 1000),

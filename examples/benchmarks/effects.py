@@ -3,6 +3,7 @@
     python examples/benchmarks/effects.py                                    # three truths, 40 and 200 words, 8 corpora
     python examples/benchmarks/effects.py --truths hurdle --words 200 --corpora 4
     python examples/benchmarks/effects.py --results effects.jsonl            # continue from, and append to, this file
+    python examples/benchmarks/effects.py --columns population topic topica  # these columns alone
     python examples/benchmarks/effects.py --smoke                            # seconds: two small corpora of each truth
 
 Each corpus has 300 documents in two groups and 5 topics. The documents' proportions come from one of three truths:
@@ -16,13 +17,16 @@ coverage of 90% intervals over topics and corpora, its standard error between co
 square error of the means:
 
 ``population``  the default of ``effects``: draws of the documents' proportions, reweighted in each draw
-``sampled``     the same with ``X=``: proportions drawn by Gibbs sweeps given each draw of the topics
+``topic``       the same of a model with ``dispersion="topic"``
+``sampled``     as ``population``, with ``X=``: proportions drawn by Gibbs sweeps given each draw of the topics
 ``documents``   draws of the documents' proportions with equal weights
 ``prior``       the mean of the documents' prior
+``topica``      topica's structural topic model with the method of composition, 25 draws, if it is installed
 ``bootstrap``   the true proportions of the documents, reweighted: the best that can be expected
 """
 
 import argparse
+import importlib.util
 import json
 import warnings
 from pathlib import Path
@@ -80,7 +84,7 @@ def hurdle(rng):
 
 
 TRUTHS = {"dmr": dmr, "logistic": logistic, "hurdle": hurdle}
-COLUMNS = ("population", "sampled", "documents", "prior", "bootstrap")
+COLUMNS = ("population", "topic", "sampled", "documents", "prior", "topica", "bootstrap")
 
 
 def plant(truth, n_words, seed, n_docs):
@@ -107,20 +111,46 @@ def bootstrap(theta, x, rng, n_draws=2000):
     return draws.mean(axis=0), *np.quantile(draws, [tail, 1.0 - tail], axis=0)
 
 
-def compared(truth, n_words, seed, n_docs, n_iter):
+def topica_effects(counts, x, topics, seed):
+    """The same of topica's structural topic model, by the method of composition; in the order of ``topics``."""
+    import pandas
+    import topica
+
+    names = np.array([f"w{j:03d}" for j in range(N_VOCABULARY)])
+    words = [
+        np.repeat(names[row.indices], row.data.astype(int)).tolist() for row in (counts[[d]] for d in range(x.size))
+    ]
+    corpus = topica.Corpus.from_documents(words)
+    model = topica.STM(N_TOPICS, seed=seed + 1)
+    model.fit(corpus, prevalence=x[:, None].astype(float))
+    data = pandas.DataFrame({"x": x.astype(float)})
+    found = topica.estimate_effect(model, data=data, formula="~ x", nsims=25, ci=MASS, corpus=corpus)
+    phi = np.full((N_TOPICS, N_VOCABULARY), 1e-12)
+    phi[:, [int(word[1:]) for word in model.vocabulary]] = model.topic_word
+    ends = np.array([[each.coef[1], each.ci_low[1], each.ci_high[1]] for each in found])
+    return ends[align_topics(topics, phi / phi.sum(axis=1, keepdims=True))].T
+
+
+def compared(truth, n_words, seed, n_docs, n_iter, columns):
     """For each column, whether the intervals cover the truth, and the errors of the means, (n_columns, 2, n_topics)."""
     counts, x, topics, theta, difference = plant(truth, n_words, seed, n_docs)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = DMRTopicModel(N_TOPICS, n_iter=n_iter, random_state=seed)
-        model.fit(counts, metadata={"x": x.astype(float)})
-    order, found = align_topics(topics, model.components_), []
-    for name in COLUMNS:
+    models = {}
+    for dispersion in ["shared", "topic"][: 1 + ("topic" in columns)]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            models[dispersion] = DMRTopicModel(N_TOPICS, n_iter=n_iter, dispersion=dispersion, random_state=seed)
+            models[dispersion].fit(counts, metadata={"x": x.astype(float)})
+    found = []
+    for name in columns:
         if name == "bootstrap":
             mean, low, high = bootstrap(theta, x, np.random.default_rng(seed))
+        elif name == "topica":
+            mean, low, high = topica_effects(counts, x, topics, seed)
         else:
-            given = {"X": counts} if name == "sampled" else {"of": name}
+            model = models["topic" if name == "topic" else "shared"]
+            given = {"X": counts} if name == "sampled" else {"of": "population" if name == "topic" else name}
             table = model.effects("x", at=[0.0, 1.0], interval=MASS, **given)
+            order = align_topics(topics, model.components_)
             mean, low, high = (np.asarray(table[each])[order] for each in ("difference", "low", "high"))
         found.append([(low <= difference) & (difference <= high), mean - difference])
     return np.array(found, dtype=float)
@@ -129,7 +159,7 @@ def compared(truth, n_words, seed, n_docs, n_iter):
 def line_of(found):
     """The line of the table for the results of some corpora, (n_corpora, n_columns, 2, n_topics)."""
     inside, errors = found[:, :, 0].mean(axis=2), np.sqrt((found[:, :, 1] ** 2).mean(axis=(0, 2)))
-    spread = inside.std(axis=0, ddof=1) / np.sqrt(len(inside)) if len(inside) > 1 else np.full(len(COLUMNS), np.nan)
+    spread = inside.std(axis=0, ddof=1) / np.sqrt(len(inside)) if len(inside) > 1 else np.full(found.shape[1], np.nan)
     return "  ".join(f"{m:.2f} ±{s:.2f} ({e:.3f})" for m, s, e in zip(inside.mean(axis=0), spread, errors, strict=True))
 
 
@@ -140,27 +170,30 @@ def main():
     parser.add_argument("--words", nargs="+", type=int, default=[40, 200], help="words of a document")
     parser.add_argument("--corpora", type=int, default=8)
     parser.add_argument("--documents", type=int, default=300)
-    parser.add_argument("--n-iter", type=int, default=2000)
+    parser.add_argument("--n-iter", type=int, help="steps of each fit; the default of the model if left out")
+    parser.add_argument("--columns", nargs="+", choices=COLUMNS, help="all that are installed, if left out")
     parser.add_argument("--results", type=Path, help="file of JSON lines, one for each corpus that is done")
     parser.add_argument("--smoke", action="store_true", help="two small corpora of each truth")
     options = parser.parse_args()
+    installed = [name for name in COLUMNS if name != "topica" or importlib.util.find_spec("topica")]
+    columns = options.columns or installed
     if options.smoke:
         options.words, options.corpora, options.documents, options.n_iter = [10], 2, 40, 40
     records = {}
     if options.results is not None and options.results.exists():
         lines = map(json.loads, options.results.read_text(encoding="utf-8").splitlines())
-        records = {tuple(key): found for key, found in lines}
+        records = {(*key[:-1], tuple(key[-1])): found for key, found in lines}
     cells = [(truth, n_words) for n_words in options.words for truth in options.truths]
     for seed in range(options.corpora):  # Outermost, so that an interrupted run has about as many corpora in each cell.
         for cell in cells:
-            key = (*cell, seed, options.documents, options.n_iter)
+            key = (*cell, seed, options.documents, options.n_iter, tuple(columns))
             if key not in records:
                 records[key] = compared(*key).tolist()
                 if options.results is not None:
                     with options.results.open("a", encoding="utf-8") as file:
                         file.write(json.dumps([key, records[key]]) + "\n")
-    print(f"{'':17}" + "  ".join(f"{name:<18}" for name in COLUMNS))
-    of_cell = [[found for key, found in records.items() if key[:2] == cell] for cell in cells]
+    print(f"{'':17}" + "  ".join(f"{name:<18}" for name in columns))
+    of_cell = [[records[key] for key in records if key[:2] == cell and key[-1] == tuple(columns)] for cell in cells]
     for (truth, n_words), found in zip(cells, of_cell, strict=True):
         print(f"{truth:<9}{n_words:>4}{len(found):>3} {line_of(np.array(found))}")
     print(f"{'all':<17}{line_of(np.concatenate([each for each in of_cell if each]))}")

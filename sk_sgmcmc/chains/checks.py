@@ -257,6 +257,14 @@ KEYWORDS_ABANDONED = CheckDefinition(
     limit=0.01,
     at_least=True,
 )
+# With right keywords of planted topics, all ratios exceeded 1.1, unless the topic was another one than named.
+KEYWORDS_APART = CheckDefinition(
+    "keywords_apart",
+    "smallest ratio of how probable a topic is for other words in documents with one of its keywords, to all documents",
+    "``keywords`` without those that the message names, or another ``n_components``",
+    limit=1.0,
+    at_least=True,
+)
 CLIPPED_PREDICTOR = CheckDefinition(
     "clipped_predictor",
     "largest share of documents whose linear predictor of a topic reaches a bound, -20 or 10",

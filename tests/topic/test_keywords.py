@@ -1,6 +1,7 @@
 """`StructuralTopicModel` with keywords: what it finds, what it answers, and what it refuses."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -175,9 +176,28 @@ def test_a_topic_that_abandons_its_keywords_is_named(data):
     X[:, 29] = 0
     X[:3, 29] = 1  # three tokens
     with pytest.warns(ConvergenceWarning, match="hardly use their keywords.*Rare 0.00"):
-        model = StructuralTopicModel(**{**SMALL, "keywords": {"Rare": ["w29"]}}).fit(X, feature_names=NAMES)
+        model = StructuralTopicModel(**{**SMALL, "n_iter": 600, "keywords": {"Rare": ["w29"]}})
+        model.fit(X, feature_names=NAMES)
     table = model.checks_
     assert {"keywords_abandoned", "seeds_lost"} <= set(table["check"])
+
+
+def test_keywords_that_do_not_occur_with_their_topic_are_named(data):
+    keywords = {"Mixed": ["w08", "w09", "w01"], "Right": ["w14", "w15"]}
+    with pytest.warns(ConvergenceWarning, match="seldom occur with the other words.* of Mixed 0.9.*1 at least"):
+        StructuralTopicModel(**{**SMALL, "keywords": keywords}).fit(data[0], feature_names=NAMES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = StructuralTopicModel(**{**SMALL, "n_iter": 600}).fit(data[0], feature_names=NAMES)
+    assert "keywords_apart" in set(model.checks_["check"])
+
+
+def test_the_company_of_keywords_is_a_ratio_of_shares(fitted, data):
+    sweeps, X = fitted._chains[0].collapsed, data[0].toarray()
+    doc, z, w = np.repeat(np.arange(len(X)), X.sum(axis=1)), sweeps.z, sweeps.words
+    other, has = ~np.isin(w, [8, 9]), X[doc, 8] > 0
+    share = np.mean(z[other & has] == 0) / np.mean(z[other] == 0)
+    assert sweeps.company()[0] == pytest.approx(share)
 
 
 def test_what_does_not_fit_is_refused(data, fitted):

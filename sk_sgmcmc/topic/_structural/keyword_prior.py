@@ -15,8 +15,8 @@ STRENGTH = 1.0, 1.0
 # In the first part of burn-in, the share is about one half. Keywords then stay in their topics, and attract the words
 # that occur with them. Otherwise, some topics lose their keywords at the start and never recover them.
 _HELD, _HELD_STRENGTH = 0.5, (1e7, 1e7)
-# A token then comes from each column of a topic with this weight, where a topic without keywords has 1. With a weight of
-# one half, topics without keywords take all words of planted topics; with 1, topics with keywords take words of others.
+# A token then comes from each column of a topic with this weight, where a topic without keywords has 1. With one half,
+# topics without keywords take all words of planted topics; with 1, topics with keywords take words of others.
 _HELD_WEIGHT = 0.65
 
 
@@ -53,6 +53,11 @@ class KeywordWordPrior(GroupedWordPrior):
     def is_held(self):
         """Whether the rates are still held at one number."""
         return self.strength == _HELD_STRENGTH
+
+    @property
+    def boost(self):
+        """What multiplies the weights of topics with keywords; 1 after the rates have been held."""
+        return _HELD_WEIGHT / 0.5 if self.is_held else 1.0
 
     def base(self):
         n_words = self.n_words // self.n_groups
@@ -189,9 +194,7 @@ class KeywordSweeps:
             self.kappa = np.zeros((first.size, shape[2]), dtype=np.float32)
             self.kappa[:, :n_columns] = base[first]
             self.scales = np.ones((shape[0], *self.kappa.shape), dtype=np.float32)
-            self.pulls = np.ones(self.masses.shape)
-            if prior.is_held:
-                self.pulls[:, self.twin != np.arange(self.twin.size)] = _HELD_WEIGHT / 0.5
+            self.pulls = np.where(self.twin == np.arange(self.twin.size), np.ones(self.masses.shape), prior.boost)
             self.offset = np.ones(self.total.size)
             self.offset[:n_columns] = base.sum(axis=0)
             self.entries[:] = 1.0 / self.offset
@@ -239,6 +242,28 @@ class KeywordSweeps:
     def n_tokens(self):
         """Number of tokens."""
         return self.words.size
+
+    def company(self):
+        """Whether keywords occur with the other words of their topics.
+
+        Returns
+        -------
+        ratios : ndarray of shape (n_places,)
+            Share of the topic in the words other than its keywords, in documents with the keyword, divided by the same
+            share in all documents; infinite for topics without other words.
+        """
+        places, n_docs = self.word_prior.places, self.token_ptr.size - 1
+        doc = np.repeat(np.arange(n_docs), np.diff(self.token_ptr))
+        weights, ratios = self.weights if self.weights.size else np.ones(doc.size), np.full(places.word.size, np.inf)
+        for k in range(places.n_topics):
+            other = ~np.isin(self.words, places.word[places.topic == k])
+            of_doc = np.bincount(doc, weights * other, n_docs)
+            of_topic = np.bincount(doc, weights * (other & (self.z == k)), n_docs)
+            for i in np.flatnonzero(places.topic == k):
+                own = np.unique(doc[self.words == places.word[i]])
+                if of_topic.any() and of_doc[own].any():
+                    ratios[i] = of_topic[own].sum() / of_doc[own].sum() * (of_doc.sum() / of_topic.sum())
+        return ratios
 
     def finish(self, rng):
         """As for `GroupedSweeps`."""

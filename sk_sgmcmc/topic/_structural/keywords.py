@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...chains.chain import TINY
-from ...chains.checks import KEYWORDS_ABANDONED
+from ...chains.checks import KEYWORDS_ABANDONED, KEYWORDS_APART
 from ...utils import as_table
 from ...utils._numbers import interval_ends
 from .._results.topics import columns_of
@@ -208,6 +208,20 @@ def check_rates(rate, topic_names):
         "Check top_words() before you interpret them. Try keywords that are more frequent, or another n_components."
     )
     return KEYWORDS_ABANDONED.fired(rate.min(), meaning, remedy)
+
+
+def check_company(ratios, places, names, topic_names):
+    """Check that keywords occur with the other words of their topics, given the ratios of `KeywordSweeps.company`."""
+    apart = np.flatnonzero(ratios < KEYWORDS_APART.limit)
+    if not apart.size:
+        return KEYWORDS_APART.passed(ratios.min())
+    shown = ", ".join(f"{names[places.word[i]]} of {topic_names[places.topic[i]]} {ratios[i]:.2f}" for i in apart)
+    meaning = (
+        "Some keywords seldom occur with the other words of their topic. In documents with the keyword, the topic is "
+        f"as probable as in all documents times: {shown} (1 at least)."
+    )
+    remedy = "Leave these keywords out, or give them to a topic of their own, and look at top_words()."
+    return KEYWORDS_APART.fired(ratios.min(), meaning, remedy)
 
 
 def keyword_table(model, places, tails):

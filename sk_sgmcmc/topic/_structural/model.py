@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ...chains.checks import KEYWORDS_ABANDONED, SEEDS_LOST
+from ...chains.checks import KEYWORDS_ABANDONED, KEYWORDS_APART, SEEDS_LOST
 from ...utils._numbers import indices, interval_tails
 from ...utils._parameters import keyword_parameters
 from ...utils._typing import AnyArray, FloatArray, Table
@@ -21,7 +21,7 @@ from .._dmr.model import DMRTopicModel
 from .._results import topics as tables
 from .contrasts import contrast_table
 from .keyword_prior import KeywordWordPrior
-from .keywords import Keywords, check_rates, keyword_table
+from .keywords import Keywords, check_company, check_rates, keyword_table
 from .record import GroupDraws, SharedDraws
 from .word_prior import GroupedWordPrior
 
@@ -91,8 +91,8 @@ class StructuralTopicModel(DMRTopicModel):
     is Dirichlet(0.1). It is the base model of Eshima, Imai and Sasaki (2024). All of these are integrated out, and a
     step redraws the topic of a token together with which of the two distributions it comes from. With ``content``, both
     have the prior above, with 0.1 instead of :math:`\beta` for keywords. `fit` warns if few tokens of a topic come from
-    its keywords, or if its keywords are more probable in another topic: then the topic is another one than its name
-    says.
+    its keywords, if its keywords are more probable in another topic, or if they seldom occur with its other words: then
+    the topic may be another one than its name says.
 
     References
     ----------
@@ -120,7 +120,7 @@ class StructuralTopicModel(DMRTopicModel):
     keywords: Mapping[str, Any] | None = None
 
     _parameter_constraints = {**DMRTopicModel._parameter_constraints, "content": [str, None], "keywords": [dict, None]}
-    _check_definitions = (*DMRTopicModel._check_definitions, SEEDS_LOST, KEYWORDS_ABANDONED)
+    _check_definitions = (*DMRTopicModel._check_definitions, SEEDS_LOST, KEYWORDS_ABANDONED, KEYWORDS_APART)
     _unused_by_predictions = (*DMRTopicModel._unused_by_predictions, "_group_of_documents")
     _fitted_content = None  # The parameter ``content`` in `fit`.
     _group_of_documents = None  # Index of the group of each document of `fit`.
@@ -309,7 +309,9 @@ class StructuralTopicModel(DMRTopicModel):
         names = self._word_names(self.components_.shape[1])
         places = self._fitted_keywords.places(names)
         lost = check_seeds(tuple(places), self.components_, names, self.topic_names_, "keywords")
-        return [*found, lost, check_rates(self.keyword_rate_, self.topic_names_)]
+        found = [*found, lost, check_rates(self.keyword_rate_, self.topic_names_)]
+        ratios = chains[self.reference_chain_].collapsed.company()
+        return found if ratios is None else [*found, check_company(ratios, places, names, self.topic_names_)]
 
     def keyword_table(self, interval: float = 0.9) -> Table:
         """How often the tokens of each topic come from its keywords, with uncertainty.

@@ -177,6 +177,10 @@ class KeywordShardCounts(GroupedShardCounts):
         """Sums over forms of the tokens in each column, (n_columns,)."""
         return self.in_columns.sum(axis=0)
 
+    def company(self):
+        """As for `KeywordSweeps`, but None, since documents are not at hand."""
+        return None
+
     def counts_of_keywords(self):
         """As for `KeywordSweeps`."""
         return self.own, self._tokens_of_places.sum(axis=1)
@@ -187,7 +191,9 @@ class KeywordShardCounts(GroupedShardCounts):
         own = prior.rate[topic] * columns[forms, prior.n_topics + topic]
         rest = (1.0 - prior.rate[topic]) * columns[forms, topic]
         self.shares = np.divide(own, own + rest, out=np.full(own.shape, 0.5), where=own + rest > 0.0)
-        return places.mixed(columns, prior.rate)
+        topics = places.mixed(columns, prior.rate)
+        topics[:, : places.n_topics] *= prior.boost
+        return topics
 
     def finish(self, rng):
         """Draw also which tokens come from keywords, before u."""
