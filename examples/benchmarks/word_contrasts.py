@@ -18,10 +18,13 @@ standard error between corpora; the same of strong contrasts, above 1 in absolut
 contrasts; the share of intervals that exclude 0 with the wrong sign; processor seconds of a default fit.
 
 ``--part real`` prints the perplexity of held-out posts (10%) given the group, by document completion, of `BayesianLDA`
-and of `StructuralTopicModel`, and the words that differ most.
+and of `StructuralTopicModel`, and the words that differ most; and, if topica is installed, of topica's structural topic
+model with content. "means" is the same for posterior means of the topics and equal documents' priors, which is all that
+topica offers.
 """
 
 import argparse
+import importlib.util
 import time
 import warnings
 
@@ -31,7 +34,7 @@ from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA, StructuralTopicModel
 from sk_sgmcmc.datasets import fetch_corpus, load_sotu
-from sk_sgmcmc.metrics import align_topics
+from sk_sgmcmc.metrics import align_topics, document_completion, split_tokens
 
 N_WORDS, N_TOPICS, FREQUENT, STRONG = 300, 6, 0.005, 1.0
 
@@ -94,6 +97,32 @@ def coverage(truth, n_corpora, n_docs, length, **params):
     )
 
 
+def topica_topics(X, groups, n_topics):
+    """Topics of each group, (n_groups, n_topics, n_words), of topica's structural topic model at its defaults."""
+    import topica
+
+    names = np.array([f"w{j:06d}" for j in range(X.shape[1])])
+    words = [
+        np.repeat(names[row.indices], row.data.astype(int)).tolist() for row in (X[[d]] for d in range(len(groups)))
+    ]
+    model = topica.STM(n_topics, seed=1)
+    model.fit(topica.Corpus.from_documents(words), content=groups.tolist())
+    found = np.asarray(model.topic_word_by_group)[:, [list(model.groups).index(g) for g in np.unique(groups)]]
+    topics = np.full((found.shape[1], n_topics, X.shape[1]), 1e-12)
+    topics[:, :, [int(word[1:]) for word in model.vocabulary]] = found.transpose(1, 0, 2)
+    return topics / topics.sum(axis=2, keepdims=True)
+
+
+def perplexity_of_means(topics, X, group):
+    """Document completion of X given one set of topics for each group."""
+    observed, hidden = split_tokens(X, random_state=0)
+    scores = [
+        document_completion(observed[group == g], hidden[group == g], [own / own.sum(axis=1, keepdims=True)])
+        for g, own in enumerate(topics)
+    ]
+    return np.exp(-sum(each.log_predictive.sum() for each in scores) / sum(each.n_hidden.sum() for each in scores))
+
+
 def real(name, n_topics, n_iter):
     """Print perplexities on real text, and words that differ."""
     if name == "poliblog5k":
@@ -115,8 +144,16 @@ def real(name, n_topics, n_iter):
             warnings.simplefilter("ignore")
             model.fit(X[fit], feature_names=corpus.feature_names, **rows[0])
         seconds = time.process_time() - began
-        perplexity = model.perplexity(X[held_out], **rows[1])
-        print(f"  {type(model).__name__:<24}{perplexity:>8.1f}{seconds:>8.1f} s", flush=True)
+        perplexity, names = model.perplexity(X[held_out], **rows[1]), np.unique(groups)
+        topics = model.content_components_ if hasattr(model, "content") else [model.components_] * names.size
+        means = perplexity_of_means(topics, X[held_out], np.searchsorted(names, groups[held_out]))
+        print(f"  {type(model).__name__:<24}{perplexity:>8.1f}{means:>10.1f} (means){seconds:>8.1f} s", flush=True)
+    if importlib.util.find_spec("topica"):
+        began = time.process_time()
+        topics = topica_topics(X[fit], groups[fit], n_topics)
+        seconds = time.process_time() - began
+        means = perplexity_of_means(topics, X[held_out], np.searchsorted(names, groups[held_out]))
+        print(f"  {'topica STM':<32}{means:>10.1f} (means){seconds:>8.1f} s", flush=True)
     a, b = model.groups_[:2]
     for k, title in enumerate(model.topic_names_):
         table = model.word_contrast(a, b, topics=[k], n=4)
