@@ -277,9 +277,10 @@ def _averaged(made, average, covariate, by, at, interval, n_points):
     if average.is_number(covariate):
         values = sorted(map(float, values))
     settings, cells, room = [], [], (len(groups), len(values))
+    keeps_to_range = by is not None and at is None and average.is_number(covariate) and not average.is_number(by)
     for g, group in enumerate(groups):
         first, last = -np.inf, np.inf
-        if by is not None and at is None and average.is_number(covariate) and not average.is_number(by):
+        if keeps_to_range:
             seen, _ = average.seen(covariate, (by, group))
             first, last = (seen[0], seen[-1]) if seen.size else (np.inf, -np.inf)
             margin = 0.5 * (values[1] - values[0])  # include the grid points nearest to the ends of the range
@@ -289,7 +290,7 @@ def _averaged(made, average, covariate, by, at, interval, n_points):
                 settings.append({covariate: value} | ({} if by is None else {by: group}))
                 cells.append((g, v))
     out = []
-    for part in prevalence_at(made(), average, settings, interval):
+    for part in prevalence_at(made(), average, settings, interval, is_seen_together=keeps_to_range):
         table = np.full((len(part), *room), np.nan)
         table[:, [g for g, _ in cells], [v for _, v in cells]] = part
         out.append(table)

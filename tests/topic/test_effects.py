@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +11,8 @@ from scipy import sparse
 
 from sk_sgmcmc import DMRTopicModel
 from sk_sgmcmc.chains.chain import DrawPlan
-from sk_sgmcmc.datasets import CountBlocks, make_dmr
+from sk_sgmcmc.datasets import CountBlocks, load_sotu, make_dmr
+from sk_sgmcmc.inspection import PrevalenceDisplay
 from sk_sgmcmc.samplers import Gibbs
 from sk_sgmcmc.topic._agreement import Agreement
 from sk_sgmcmc.topic._counts import doc_counts
@@ -17,7 +20,9 @@ from sk_sgmcmc.topic._counts.chain import CollapsedChain
 from sk_sgmcmc.topic._counts.doc_counts import DocumentCounts, DocumentRecord
 from sk_sgmcmc.topic._counts.word_prior import WordPrior
 from sk_sgmcmc.topic._dmr.effects import Counterfactuals, ObservedMetadata
+from sk_sgmcmc.topic._dmr.formula import FormulaEncoder
 from sk_sgmcmc.topic._dmr.metadata import MetadataEncoder
+from sk_sgmcmc.topic._dmr.overlap import warn_of_extrapolation
 from sk_sgmcmc.topic._dmr.permutations import Comparison, KnownProportions, _Refits, permuted
 from sk_sgmcmc.topic._dmr.proportions import RecordedCounts, RecordedProportions, Weights
 from sk_sgmcmc.topic._dmr.regression import RegressionMean
@@ -249,6 +254,161 @@ def test_levels_that_no_document_has_give_no_number():
     numbers = ["prevalence", "difference", "low", "high", "positive"]
     assert table.loc[green, numbers].isna().all(axis=None) and table.loc[~green, numbers].notna().all(axis=None)
     assert model.effects("party", of="prior")["difference"].notna().all()
+
+
+# ------------------------------------------------------------------------------------------- where levels were seen
+
+N_DOCS = 1000
+YEARS = np.random.default_rng(0).integers(1800, 2001, N_DOCS).astype(float)
+NARROW = np.where((YEARS >= 1841) & (YEARS <= 1852) & (np.arange(N_DOCS) % 2 == 0), "whig", "tory")
+NARROW[(NARROW == "tory") & (np.arange(N_DOCS) % 3 == 0)] = "free"
+ALL = ["free", "tory", "whig"]
+
+
+class Regression:
+    """The documents of a regression, without the regression."""
+
+    def __init__(self, metadata, cluster=None, formula=None):
+        encoder = (MetadataEncoder() if formula is None else FormulaEncoder(formula)).fit(metadata)
+        self.observed = ObservedMetadata.of(encoder.table(metadata))
+        self.weights = SimpleNamespace(cluster=cluster)
+        self.encoder = encoder
+
+
+def warned(regression, settings, given=None, observed=None, **options):
+    """The warning about settings, or None."""
+    average = Counterfactuals(regression.encoder, observed or regression.observed, given)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_extrapolation(regression, average, settings, "X= and metadata=", **options)
+    assert len(caught) <= 1
+    return str(caught[0].message) if caught else None
+
+
+def each_value(name, values):
+    return [{name: value} for value in values]
+
+
+def test_a_level_seen_in_a_narrow_range_is_named_with_both_ranges_and_what_to_type():
+    regression = Regression({"party": NARROW, "year": YEARS})
+    message = warned(regression, each_value("party", ALL), is_contrast=True)
+    assert message.startswith("party='whig' was seen only at year=1841 to 1852, of 1800 to 2000; 9")
+    assert "Pass only documents that overlap in year, by X= and metadata=" in message
+    assert message.endswith("or leave such values out, by at=['free', 'tory'].")
+    assert warned(regression, each_value("party", ["free", "tory"]), is_contrast=True) is None
+    rows = (YEARS >= 1841) & (YEARS <= 1852)
+    own = Regression({"party": NARROW[rows], "year": YEARS[rows]})
+    assert warned(own, each_value("party", np.unique(NARROW[rows])), is_contrast=True) is None
+
+
+def test_holding_a_number_helps_means_and_differences_in_interactions_but_not_differences_of_parallel_lines():
+    importorskip("formulaic")
+    table = {"party": NARROW, "year": YEARS}
+    for regression, interact in (
+        (Regression(table), False),
+        (Regression(table, formula="~ party + bs(year, df=4)"), False),
+        (Regression(table, formula="~ party * bs(year, df=4)"), True),
+    ):
+        for year in (1846, 1990):
+            given = {"year": year}
+            contrast = warned(regression, each_value("party", ALL), given, is_contrast=True)
+            mean = warned(regression, each_value("party", ALL), given)
+            assert (mean is None) == (year == 1846)
+            if interact:
+                assert contrast == mean
+            else:
+                assert "holding year changes no difference, as the formula has no interaction party:year" in contrast
+        assert ", not with year=1990." in mean and "Hold year where it was seen with all values of party" in mean
+
+
+def test_a_number_is_extrapolated_where_most_documents_have_levels_not_seen_there():
+    regression = Regression({"party": np.where(YEARS < 1850, "whig", "tory"), "year": YEARS})
+    message = warned(regression, each_value("year", [1900.0, 1810.0]), is_contrast=True)
+    assert message.startswith("year=1810 was seen only with party='whig'; ")
+    assert warned(regression, each_value("year", [1900.0, 1990.0]), is_contrast=True) is None
+    message = warned(regression, each_value("year", [1900.0, 1990.0]), {"party": "whig"})
+    assert message.startswith("year=1900 was seen only with party='tory', not with party='whig'")
+    assert "The same holds for year=1990." in message
+    message = warned(regression, each_value("year", np.linspace(1800.0, 1840.0, 9)))
+    assert "The same holds for 8 other values of year." in message
+
+
+def test_levels_that_never_meet_most_of_another_covariate_are_named():
+    kind = np.where(NARROW == "whig", "written", np.where(np.arange(N_DOCS) % 4 == 0, "written", "spoken"))
+    message = warned(Regression({"party": NARROW, "type": kind}), each_value("party", ALL))
+    assert message.startswith("party='whig' was seen only with type='written'; ")
+    table = {"party": NARROW, "spoken": (kind == "spoken").astype(float)}  # two numbers are levels too
+    message = warned(Regression(table), each_value("party", ALL))
+    assert message.startswith("party='whig' was seen only with spoken=0; ")
+    message = warned(Regression(table), each_value("spoken", [0.0, 1.0]), {"party": "whig"})
+    assert message.startswith("spoken=1 was seen only with party='free', 'tory', not with party='whig'.")
+
+
+def test_averages_over_documents_within_the_range_are_none():
+    regression = Regression({"party": NARROW, "year": YEARS})
+    rows = (YEARS >= 1842) & (YEARS <= 1850)
+    near = ObservedMetadata.of(regression.encoder.table({"party": NARROW[rows], "year": YEARS[rows]}))
+    assert warned(regression, each_value("party", ALL), observed=near) is None
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("n_docs", [8, 30, 300])
+def test_designs_that_overlap_at_random_do_not_warn(n_docs, missing, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
+    for trial in range(60):
+        n_levels = rng.integers(2, 9)
+        shares = rng.dirichlet(np.full(n_levels, 0.5))  # uneven: some levels have one document
+        party = np.append(rng.choice(n_levels, n_docs - 2, p=shares), [0, 1]).astype(str).astype(object)
+        year = [rng.random, rng.standard_cauchy, lambda n: rng.integers(3, size=n) * 1.0][trial % 3](n_docs)
+        if missing:
+            year[rng.random(n_docs) < missing], party[1:-1][rng.random(n_docs - 2) < missing] = np.nan, None
+        kind = np.append(rng.integers(12, size=n_docs - 2), [0, 1]).astype(str)
+        regression = Regression({"party": party, "year": year, "type": kind, "old": rng.integers(2, size=n_docs) * 1.0})
+        average = Counterfactuals(regression.encoder, regression.observed, None)
+        for name in average.encoder.covariates:
+            assert warned(regression, each_value(name, average.values(name)), is_contrast=trial % 2 == 0) is None
+        seen = average.seen("year")[0]
+        grid = np.linspace(seen[0], seen[-1], 5).tolist()
+        if trial % 3 == 0:  # the ends of heavy tails are extrapolations
+            assert warned(regression, each_value("year", grid)) is None
+
+
+def test_few_clusters_in_a_narrow_range_are_chance():
+    speech = np.arange(N_DOCS) // 50
+    year = 1800.0 + 10.0 * np.random.default_rng(1).permutation(20)[speech]
+    party = np.where(np.isin(speech, speech[np.argsort(year)][[250, 350, 375]]), "whig", "tory")
+    table = {"party": party, "year": year}
+    assert "was seen only at year" in warned(Regression(table), each_value("party", ["tory", "whig"]))
+    assert warned(Regression(table, cluster=speech), each_value("party", ["tory", "whig"])) is None
+
+
+def test_effects_and_displays_warn_once_and_name_their_own_arguments():
+    counts = sparse.csr_array(np.random.default_rng(0).poisson(1.0, (N_DOCS, 12)))
+    model = DMRTopicModel(2, n_iter=40, random_state=0).fit(counts, metadata={"party": NARROW, "year": YEARS})
+    with pytest.warns(UserWarning, match="party='whig' was seen only at year=1841 to 1852") as caught:
+        model.effects("party")
+    assert len(caught) == 1 and caught[0].filename == __file__
+    with pytest.warns(UserWarning, match="by X= and average_over=; or leave such values out") as caught:
+        PrevalenceDisplay.from_estimator(model, "party")
+    assert len(caught) == 1
+    rows = (YEARS >= 1841) & (YEARS <= 1852)
+    metadata = {"party": NARROW[rows], "year": YEARS[rows]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.effects("party", at=["free", "tory"])
+        model.effects("party", X=counts[rows], metadata=metadata)
+        model.effects("party", of="prior")
+        PrevalenceDisplay.from_estimator(model, "year", by="party")
+
+
+def test_a_party_of_few_years_in_the_state_of_the_union():
+    importorskip("formulaic")
+    sotu = load_sotu()
+    regression = Regression(sotu.metadata, formula="~ party + year")
+    average = Counterfactuals(regression.encoder, regression.observed, None)
+    message = warned(regression, each_value("party", average.values("party")), is_contrast=True)
+    assert all(party in message for party in ("'Whig'", "'Federalist'", "at=['Democratic', 'Republican']"))
+    assert warned(regression, each_value("year", average.values("year")), is_contrast=True) is None
 
 
 # ----------------------------------------------------------------------------------- where the documents come from

@@ -14,6 +14,7 @@ from ...utils import as_table, row_keys
 from ...utils._numbers import interval_tails
 from ...utils._tables import aligned
 from ...utils._warnings import warn_user
+from .overlap import warn_of_extrapolation
 from .prevalence import over_draws
 from .proportions import RecordedProportions, SampledProportions, Weights, clusters_of
 from .regression import RegressionMean
@@ -190,6 +191,8 @@ class PriorMean:
         As for `doc_priors`.
     """
 
+    observed = None  # It needs no documents.
+
     def __init__(self, agreement, coef, dispersion, new=None):
         self.agreement, self.coef, self.dispersion, self.new = agreement, coef, dispersion, new
 
@@ -252,9 +255,13 @@ def _not_recorded(model, of):
     )
 
 
-def prevalence_at(quantity, average, settings, interval):
-    """Mean prevalence under each setting, and the ends of its intervals, each (n_topics, n_settings)."""
+def prevalence_at(quantity, average, settings, interval, is_seen_together=False):
+    """Mean prevalence under each setting, and the ends of its intervals, each (n_topics, n_settings).
+
+    ``is_seen_together`` is as for `warn_of_extrapolation`.
+    """
     draws = quantity.averages(settings, average)
+    warn_of_extrapolation(quantity, average, settings, "X= and average_over=", is_seen_together=is_seen_together)
     ends, _ = quantity.agreement.summary(draws, interval_tails(interval))
     return draws[quantity.agreement.reference].mean(axis=0), *ends
 
@@ -275,8 +282,8 @@ def effects_of(model, made, average, covariate, at, *, kind, reference, pairwise
         pairs, values = pairs_of(values, reference, pairwise, lambda value: average.value_of(covariate, value))
         if not pairs:
             raise ValueError(f"at={at!r}: a difference needs two values of {covariate!r}, or a reference.")
-    quantity = made()
-    draws = quantity.averages([{covariate: value} for value in values], average)
+    quantity, settings = made(), [{covariate: value} for value in values]
+    draws = quantity.averages(settings, average)
     lacking = [value for i, value in enumerate(values) if np.isnan(draws[..., i]).any()]
     if lacking:
         at = ", ".join(repr(_item(value)) for value in lacking)
@@ -285,6 +292,8 @@ def effects_of(model, made, average, covariate, at, *, kind, reference, pairwise
             "has it, or only with some values of the other covariates. Hold the others at such values by given={...}, "
             'or use of="prior".'
         )
+    else:
+        warn_of_extrapolation(quantity, average, settings, "X= and metadata=", is_contrast=pairs is not None)
     if pairs is None:
         return prevalence_table(draws, values, quantity.agreement, tails, model.topic_names_)
     return effect_table(draws, pairs, values, quantity.agreement, tails, model.topic_names_)

@@ -176,6 +176,11 @@ class FormulaEncoder(MetadataEncoder):
         """As for `MetadataEncoder`."""
         return table[:, j]
 
+    def interact(self, a, b):
+        """As for `MetadataEncoder`: whether a term contains both."""
+        terms = (set().union(*map(_names_in, term.factors)) for term in self.spec.formula)
+        return any({a, b} <= {str(name) for name in names} for names in terms)
+
     def with_value(self, table, j, value):
         """A copy of a table in which column ``j`` has one value."""
         table = table.copy()

@@ -268,6 +268,10 @@ class MetadataEncoder:
         part = part.toarray() if sparse.issparse(part) else part
         return part[:, 0] if self.levels[j] is None else np.where(part.any(axis=1), part.argmax(axis=1), -1)
 
+    def interact(self, a, b):
+        """Whether the effect of one covariate depends on the other one, of two names of covariates."""
+        return False
+
     def with_value(self, table, j, value):
         """A copy of a table in which column ``j`` of metadata has one value, a number or the index of a level."""
         places, is_number = self._places(j), self.levels[j] is None

@@ -816,6 +816,11 @@ class DMRTopicModel(BayesianLDA):
         difference is that between the weighted means of two groups of documents. A regression line is not bounded by 0
         and 1.
 
+        The regression extrapolates where a level was seen only in a narrow range of a number, or only with some levels
+        of another covariate. There is a warning if most documents over which to average lie elsewhere, unless so few
+        documents have the level that they may miss the others by chance. Two covariates that are both numbers, with
+        more than two values each, are not checked.
+
         The counts of topics in each document are recorded with the kept draws of a fit that stores assignments, also
         for `CountBlocks` and in updates by `partial_fit`. Beyond 512 MiB fewer draws are recorded. After an update, the
         draws are those made with all documents. If these are fewer than 20, earlier draws contribute with the documents

@@ -170,8 +170,9 @@ class _Refits:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # The fitted model has warned.
             other = clone(self.model).set_params(random_state=seed).fit(self.X, metadata=metadata)
+            columns = self._table(other)
         order = align_topics(self.model.components_, other.components_)
-        difference, low, high = (each[order] for each in self._table(other))
+        difference, low, high = (each[order] for each in columns)
         return difference, (low > 0) | (high < 0)
 
 

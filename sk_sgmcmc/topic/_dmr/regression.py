@@ -60,13 +60,15 @@ class RegressionMean:
 
     Attributes
     ----------
+    observed : ObservedMetadata
+        Of the documents of the regression.
     coef : ndarray of shape (n_chains, n_draws, n_directions, n_topics)
         Coefficients of each draw in the basis of the design.
     """
 
     def __init__(self, encoder, draws, weights):
         self.draws, self.weights, self.agreement = draws, weights, draws.agreement
-        observed = draws.observed
+        self.observed = observed = draws.observed
         encoded = encoder.encoded_table(observed.table)
         self.basis = DesignBasis(encoder, encoded, observed.weights)
         rows, _ = self.basis.coordinates(encoded)
@@ -81,7 +83,7 @@ class RegressionMean:
 
     def _row_weights(self, c, s):
         """Sum of the weights of the documents with each row of metadata in a draw."""
-        n_docs, observed = self.draws.n_docs(c, s), self.draws.observed
+        n_docs, observed = self.draws.n_docs(c, s), self.observed
         return np.bincount(observed.place[:n_docs], self.weights.of_draw(c, s, n_docs), observed.weights.size)
 
     def averages(self, settings, counterfactuals):
@@ -90,7 +92,7 @@ class RegressionMean:
         They are NaN where the documents do not determine them.
         """
         # The documents of the regression have their weights here too; others count equally.
-        is_own = counterfactuals.observed is self.draws.observed
+        is_own = counterfactuals.observed is self.observed
         parts = []
         for rows, base in counterfactuals.designs(settings, self.basis.into.shape[0]):
             rows, determined = self.basis.coordinates(rows)
