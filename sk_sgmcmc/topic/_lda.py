@@ -43,8 +43,9 @@ class BayesianLDA(CountTopicModel):
           ``topic_names_``.
         - ``{"canal": 0, "harbor": 0, "treaty": [1, 2]}`` maps words to topics.
 
-        Seeds become a prior of shape (n_components, n_features), from which chains start; a ``topic_word_prior`` of
-        "auto" is then 0.01. `fit` warns if the seed words of a topic are more probable in another one.
+        Seeds become a prior of shape (n_components, n_features), from which chains start. A ``topic_word_prior`` of
+        "auto" is then fitted to the words that are no seeds of a topic. `fit` warns if the seed words of a topic are
+        more probable in another one.
 
     Attributes
     ----------
@@ -59,7 +60,8 @@ class BayesianLDA(CountTopicModel):
     doc_topic_prior_ : ndarray of shape (n_components,)
         :math:`\alpha` in use. If fitted, the average over the draws of the reference chain.
     topic_word_prior_ : float or ndarray
-        :math:`\beta` in use: as given, or the number that the reference chain fitted.
+        :math:`\beta` in use: as given, or the number that the reference chain fitted, with ``seed_weight`` added for
+        seed words.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log predictive of some fitted documents,
         the entropy of the topics' shares, and the sum of a fitted ``doc_topic_prior``. See "When not to believe a fit"
@@ -201,9 +203,6 @@ class BayesianLDA(CountTopicModel):
             beta = SeedWords(self.seed_words).in_prior(beta, self.seed_weight, self._word_names(n_words), K)
         word_prior = np.ascontiguousarray(beta.T) if beta.ndim == 2 else beta[:, None] if beta.ndim else float(beta)
         return np.broadcast_to(alpha, (K,)).copy(), word_prior
-
-    def _fits_word_prior(self, n_passes):
-        return not self.seed_words and super()._fits_word_prior(n_passes)
 
     def _document_prior(self, alpha, stored, plan):
         make = FittedPrior if isinstance(self.doc_topic_prior, str) else DocumentPrior

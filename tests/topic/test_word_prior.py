@@ -56,6 +56,29 @@ def test_the_fixed_point_is_the_most_likely_prior(prior, dtype, monkeypatch):
     assert word_prior.fitted_word_prior(counts, 0.05) == pytest.approx(whole, rel=1e-12)
 
 
+def test_seeds_are_left_out_of_the_fixed_point():
+    rng = np.random.default_rng(0)
+    counts = np.stack([rng.multinomial(800, p) for p in rng.dirichlet(np.full(300, 0.1), size=6)], axis=1)
+    seeds = np.array([3, 7, 7, 250]), np.array([0, 0, 5, 2])
+    alone = word_prior.fitted_word_prior(counts, 0.05, n_updates=2000)
+    with_many = counts.copy()
+    with_many[seeds] = 5000
+
+    def loss(log_beta):
+        beta, total = np.exp(log_beta), 0.0
+        for k in range(6):
+            cells = np.delete(counts[:, k], seeds[0][seeds[1] == k])
+            total += gammaln(cells.size * beta) - gammaln(cells.sum() + cells.size * beta)
+            total += (gammaln(cells + beta) - gammaln(beta)).sum()
+        return -total
+
+    best = np.exp(minimize_scalar(loss, bounds=(np.log(1e-3), 0.0), method="bounded", options={"xatol": 1e-8}).x)
+    found = [word_prior.fitted_word_prior(each, 0.05, n_updates=2000, seeds=seeds) for each in (counts, with_many)]
+    np.testing.assert_allclose(found, best, rtol=1e-5)
+    assert best == pytest.approx(alone, rel=0.05)
+    assert word_prior.fitted_word_prior(with_many, 0.05, n_updates=2000) < 0.9 * best
+
+
 def test_the_prior_keeps_within_its_bounds():
     assert word_prior.fitted_word_prior(np.zeros((7, 3)), 0.05) == 0.05
     alike, apart = np.full((50, 3), 100), np.kron(np.eye(3, dtype=np.int64), np.array([[1], [0]]).repeat(3, 1))
@@ -68,6 +91,36 @@ def test_the_prior_keeps_within_its_bounds():
 def test_a_planted_prior_is_recovered(prior, sampler):
     model = BayesianLDA(5, sampler=sampler, n_iter=150, random_state=0).fit(planted(prior))
     assert model.topic_word_prior_ == pytest.approx(prior, rel=0.2)
+
+
+@pytest.mark.parametrize("sampler", [None, "scir"])
+@pytest.mark.parametrize("kind", [BayesianLDA, DMRTopicModel])
+def test_seeds_are_added_to_a_planted_prior(kind, sampler):
+    params = {"topic_word_prior": "auto", "sampler": sampler, "n_iter": 150, "random_state": 0}
+    seeds = {"first": ["x3", "x50"], "second": ["x7"]}
+    model = kind(5, seed_words=seeds, seed_weight=4.0, **params)
+    given = {} if kind is BayesianLDA else {"metadata": np.arange(600) % 2}
+    found = model.fit(planted(0.1), feature_names=[f"x{j}" for j in range(200)], **given).topic_word_prior_
+    assert found.shape == (5, 200) and found.min() == pytest.approx(0.1, rel=0.2)
+    is_seed = np.zeros(found.shape, dtype=bool)
+    is_seed[[0, 0, 1], [3, 50, 7]] = True
+    np.testing.assert_allclose(found - found.min(), np.where(is_seed, 4.0, 0.0), atol=1e-12)
+
+
+def test_new_words_get_the_fitted_prior_and_keep_seeds():
+    first, wider = np.full((6, 2), 0.01), np.full((8, 2), 0.01)
+    first[3, 1] = wider[3, 1] = 5.01
+    prior = word_prior.FittedWordPrior(first, 6, 2)
+    assert prior.update(np.arange(12).reshape(6, 2), word_prior.PASSES_PER_FIT)
+    grown = prior.extended(wider, 8)
+    assert grown.number == prior.number > 0.01 and grown.value.shape == (8, 2)
+    np.testing.assert_allclose(grown.value - grown.number, wider - 0.01)
+    counts, names = planted(0.1).toarray(), [f"x{j}" for j in range(200)]
+    frame = importorskip("pandas").DataFrame(counts, columns=names)
+    model = BayesianLDA(5, seed_words={"x3": 1}, n_iter=60, new_features="extend", random_state=0)
+    found = model.fit(frame.iloc[:400, :190]).partial_fit(frame.iloc[400:]).topic_word_prior_
+    assert found.min() == pytest.approx(0.1, rel=0.2)
+    np.testing.assert_array_equal(np.argwhere(found > found.min()), [[1, 3]])
 
 
 def test_a_fitted_prior_predicts_better_than_a_small_one():
@@ -156,7 +209,6 @@ def test_where_nothing_is_fitted_it_is_small(params):
     [
         {"init": "random", "sampler": "scir"},
         {"sampler": "sghmc"},
-        {"seed_words": {"x3": 0}},
         {"topic_word_prior": 0.01},
     ],
     ids=lambda params: next(iter(params)),

@@ -172,23 +172,50 @@ class WordPrior:
 
 
 class FittedWordPrior(WordPrior):
-    """One number for all words, fitted to the counts every few passes of collapsed sweeps in burn-in."""
+    """One number for all words, fitted to the counts every few passes of collapsed sweeps in burn-in.
+
+    If the first ``value`` has seeds, a column for each topic, their excess over the other words stays as it is, and the
+    number is fitted to all other cells. Given the number of their tokens in a topic, these have a Dirichlet prior of
+    their own, in which seeds do not occur.
+    """
+
+    seeds = None  # Words and topics of the cells with more, two arrays, and how much more.
+
+    def __init__(self, value, n_words, n_topics):
+        super().__init__(value, n_words, n_topics)
+        if self.distinguishes_topics:
+            cells = np.nonzero(value > self.number)
+            self.seeds = cells, value[cells] - self.number
+
+    @property
+    def number(self):
+        """The prior of words that are no seeds."""
+        return float(np.min(self.value))
+
+    def _set(self, number):
+        self.value = number
+        if self.seeds is not None:
+            cells, more = self.seeds
+            self.value = np.full((self.n_words, self.n_topics), number)
+            self.value[cells] += more
 
     def start(self):
-        self.value = DEFAULT
+        self._set(DEFAULT)
 
     def begin(self, n_tokens):
-        self.value = first_word_prior(n_tokens, self.n_words, self.n_topics)
+        self._set(first_word_prior(n_tokens, self.n_words, self.n_topics))
 
     def update(self, counts, n_passes):
         if n_passes % PASSES_PER_FIT:
             return False
-        self.value = fitted_word_prior(counts, self.value)
+        self._set(fitted_word_prior(counts, self.number, seeds=None if self.seeds is None else self.seeds[0]))
         return True
 
     def extended(self, value, n_words):
-        """The prior of a larger vocabulary, which keeps the fitted value instead of ``value``."""
-        return FittedWordPrior(self.value, n_words, self.n_topics)
+        """The prior of a larger vocabulary, which keeps the fitted number, with the seeds of ``value``."""
+        wider = FittedWordPrior(value, n_words, self.n_topics)
+        wider._set(self.number)
+        return wider
 
 
 def first_word_prior(n_tokens, n_words, n_topics):
@@ -196,21 +223,27 @@ def first_word_prior(n_tokens, n_words, n_topics):
     return float(np.clip(_FIRST_SHARE * n_tokens / (n_words * n_topics), *_FIRST))
 
 
-def fitted_word_prior(counts, word_prior, n_updates=5):
+def fitted_word_prior(counts, word_prior, n_updates=5, seeds=None):
     """The prior, one number, after some fixed-point updates (Minka) for the counts (n_words, n_topics).
 
     A few updates do not reach the optimum. This is intended, since early in burn-in the counts are not those of the
-    posterior yet.
+    posterior yet. The cells ``seeds``, arrays of words and of topics, are left out.
     """
-    n_words, mass = len(counts), counts.sum(axis=0, dtype=np.float64)
+    n_words, mass = np.full(counts.shape[1], len(counts)), counts.sum(axis=0, dtype=np.float64)
     n_pieces = -(-counts.size // _CELLS_PER_PIECE)
     found = [np.unique(part[part > 0], return_counts=True) for part in np.array_split(counts, n_pieces)]
+    if seeds is not None:
+        own = counts[seeds].astype(np.float64)
+        n_words -= np.bincount(seeds[1], minlength=n_words.size)
+        mass -= np.bincount(seeds[1], own, n_words.size)
+        values, times = np.unique(own[own > 0], return_counts=True)
+        found.append((values, -times))
     values, times = (np.concatenate(column).astype(np.float64) for column in zip(*found, strict=True))
-    if not values.size:
+    if not mass.sum() > 0:
         return word_prior
     for _ in range(n_updates):
         cells = times @ (digamma(values + word_prior) - digamma(word_prior))
-        sums = n_words * (digamma(mass + n_words * word_prior) - digamma(n_words * word_prior)).sum()
+        sums = n_words @ (digamma(mass + n_words * word_prior) - digamma(n_words * word_prior))
         word_prior = float(np.clip(word_prior * cells / sums, _SMALLEST, _LARGEST))
     return word_prior
 
