@@ -53,7 +53,7 @@ class PrevalenceDisplay(Panels):
         Titles of the horizontal axis and of the legend; ``by`` may be None.
     of : {"population", "documents", "prior"}
         What the prevalence is the mean of, as for `DMRTopicModel.effects <sk_sgmcmc.DMRTopicModel.effects>`. The title
-        of the vertical axis says it.
+        of the vertical axis says it. Where a regression goes below 0, it says this too, and panels have a line at 0.
 
     Attributes
     ----------
@@ -210,7 +210,11 @@ class PrevalenceDisplay(Panels):
             for panel in axes[-(n_columns or 3) :]:  # the lowest panel of each column
                 panel.tick_params(labelbottom=True)
         is_line = self.values.dtype.kind == "f"
+        is_below = self.of != "prior" and bool(np.nanmin(self.low) < 0.0)
+        shown = _SHOWN[self.of] + ("\n(a regression, not bounded by 0)" if is_below else "")
         for i, panel in enumerate(axes):
+            if is_below:
+                panel.axhline(0.0, color=GREY, linewidth=0.8, zorder=1)
             for g, group in enumerate(self.groups):
                 colour = _COLOURS[g % len(_COLOURS)]
                 ends = self.prevalence[i, g], self.low[i, g], self.high[i, g]
@@ -235,11 +239,11 @@ class PrevalenceDisplay(Panels):
         if ax is None:
             label = f"{self.covariate}; mean and {self.interval:.0%} credible interval"
             self.figure_.supxlabel(label, fontsize=9, color=GREY)
-            self.figure_.supylabel(_SHOWN[self.of], fontsize=9, color=GREY)
+            self.figure_.supylabel(shown, fontsize=9, color=GREY, multialignment="center")
         else:
             for panel in axes:
                 panel.set_xlabel(self.covariate, fontsize=9, color=GREY)
-                panel.set_ylabel(_SHOWN[self.of], fontsize=9, color=GREY)
+                panel.set_ylabel(shown, fontsize=9, color=GREY)
         return self
 
 

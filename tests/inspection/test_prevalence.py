@@ -69,6 +69,28 @@ def test_averages_are_those_of_effects(model, plt):
     display.figure_.canvas.draw()
 
 
+@pytest.mark.parametrize("is_own", [True, False])
+def test_shares_below_0_are_marked_as_those_of_a_regression(is_own, plt):
+    def shown(low, of):
+        mean, high = np.full((2, 1, 3), 0.2), np.full((2, 1, 3), 0.3)
+        display = PrevalenceDisplay(
+            topics=np.arange(2), names=np.array(["a", "b"], dtype=object), values=np.array([1.0, 2.0, 3.0]),
+            groups=[None], prevalence=mean, low=np.array([0.1, np.nan, low]) * np.ones((2, 1, 3)), high=high,
+            interval=0.9, covariate="year", of=of,
+        )  # fmt: skip
+        display.plot(ax=None if is_own else plt.subplots(1, 2)[1])
+        title = display.figure_._supylabel.get_text() if is_own else display.ax_.get_ylabel()
+        at_0 = [any(np.all(np.asarray(line.get_ydata()) == 0.0) for line in panel.lines) for panel in display.axes_]
+        display.figure_.canvas.draw()
+        return title, at_0
+
+    note = "\n(a regression, not bounded by 0)"
+    assert shown(-0.05, "population") == (f"mean share in the population{note}", [True, True])
+    assert shown(-0.05, "documents") == (f"mean share in these documents{note}", [True, True])
+    assert shown(0.05, "population") == ("mean share in the population", [False, False])
+    assert shown(0.05, "prior") == ("expected share, before reading words", [False, False])
+
+
 def test_rows_of_metadata_are_predicted_as_they_are(model, plt):
     importorskip("pandas")
     rows = {"year": [1910.0, 1890.0, 1890.0], "party": ["tory", "tory", "whig"]}
@@ -85,7 +107,8 @@ def test_rows_of_metadata_are_predicted_as_they_are(model, plt):
 def test_panels_go_where_they_are_put(model, plt):
     figure, ax = plt.subplots()
     display = PrevalenceDisplay.from_estimator(model, "year", topics=[2], ax=ax)
-    assert display.ax_ is ax and display.figure_ is figure and ax.get_ylabel() == "mean share in the population"
+    assert display.ax_ is ax and display.figure_ is figure
+    assert ax.get_ylabel().startswith("mean share in the population")
     figure = plt.figure()
     display = PrevalenceDisplay.from_estimator(model, "year", figure=figure, n_columns=2)
     assert display.figure_ is figure and len(figure.axes) == 3
