@@ -14,8 +14,16 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .callbacks import FitTasks, as_callbacks
-from .chains.checks import NO_DRAWS, NOT_CONVERGED, checks_table, convergence_checks, warn_if_fired
-from .chains.convergence import Diagnosis, rounded_up
+from .chains.checks import (
+    NO_DRAWS,
+    NOT_CONVERGED,
+    TOO_FEW_DRAWS,
+    check_enough_draws,
+    checks_table,
+    convergence_checks,
+    warn_if_fired,
+)
+from .chains.convergence import MIN_KEPT, Diagnosis, rounded_up
 from .chains.interrupts import deferred_interrupt, interrupts_between_calls
 from .chains.run import run_chains
 from .exceptions import FitInterrupted, WorkersLostError
@@ -162,7 +170,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
     # Parameters that may change between `fit` and `resume`, or that `resume` checks separately.
     _free = ("callbacks", "handle_unknown", "n_iter", "n_jobs", "partition_loss", "random_state", "verbose")
     _made_with = {}  # all other parameters, as they were when chains last ran
-    _check_definitions = (NOT_CONVERGED, NO_DRAWS)  # of the checks that `fit` makes
+    _check_definitions = (NOT_CONVERGED, NO_DRAWS, TOO_FEW_DRAWS)  # of the checks that `fit` makes
     _drifts = None  # arguments of `Diagnosis.drift`, for models whose chains approach their limit ever more slowly
 
     _parameter_constraints = {
@@ -319,8 +327,15 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
         if ended and self.sampler_._draws_in_time and any(chain.n_kept == 0 for chain in self._chains):
             self._check_results = [self._no_draws(ended)]
             return ""
-        self._check_results = self._checks(self._chains)
+        self._check_results = [*self._checks(self._chains), *self._check_enough_draws()]
         return ended and f"{ended}: let it wait for longer first."
+
+    def _check_enough_draws(self):
+        """The check that enough draws were kept to judge convergence, in a list; empty if they were."""
+        n_kept = min(chain.n_kept for chain in self._chains)
+        if self._chains[0].plan.streams or not self.sampler_._draws_in_time:
+            return []
+        return check_enough_draws(n_kept, self._longer(2.0 * MIN_KEPT / max(1, n_kept)))
 
     def _no_draws(self, ended):
         """The failed check of a run that a callback ended before any draw was kept; ``ended`` says so in words."""
@@ -389,7 +404,8 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
 
         A DataFrame, or Bunch of columns if pandas is not installed: ``check`` (its name), ``value``, ``limit``, and
         ``fired``, whether the value is beyond the limit. Checks that do not apply to the fit are left out. The table is
-        empty after an interrupted fit.
+        empty after an interrupted fit. If a chain kept fewer than 20 draws, its convergence was not judged:
+        ``too_few_draws`` has then fired, which is no warning by itself, since short runs are a choice.
         """
         if "_check_results" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no attribute 'checks_' before it is fitted.")

@@ -111,6 +111,7 @@ FIRES = {
     "topics_still_change": of_changing_topics,
     "chains_disagree": of_chains_apart,
     "no_draws_kept": lambda: fit(BayesianLDA(3, n_iter=20, callbacks=lambda _, step: step >= 5), corpus()),
+    "too_few_draws": lambda: fit(BayesianLDA(3, n_iter=20, random_state=0), corpus()),
     "coefficient_not_identified": of_few_outcomes,
     "dispersion_matters": of_shared_dispersion,
     "spread_too_narrow": lambda: check_moves("topics", "the assignments", 0.1, 1.0, 6.0),
@@ -170,6 +171,23 @@ def test_the_guide_lists_the_checks_as_they_are_defined():
 
 
 # ----------------------------------------------------------------------------------------------------- one warning
+
+
+def test_a_run_too_short_to_be_judged_says_so_without_a_warning():
+    rows = np.random.default_rng(0).normal(size=(100, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = BayesianGaussian(n_iter=30, random_state=0).fit(rows)
+        assert results(model._check_results)["too_few_draws"] == (
+            True,
+            "Convergence was not judged: 15 draws of a chain were kept, and 20 are needed. The draws may be far "
+            "from the posterior, and intervals from them are rough. Use a larger n_iter, such as n_iter=80.",
+        )
+        few = model._check_results
+    assert "too_few_draws" not in list(model.set_params(n_iter=80).fit(rows).checks_["check"])
+    with pytest.warns(ConvergenceWarning, match="Convergence was not judged"):  # a line beside others
+        warn_if_fired([*few, check_distance_from_mode(np.full((1, 20, 2), 9.0), 1.0)[0]])
+    assert "too_few_draws" not in list(BayesianLDA(3, sampler="blob", n_iter=4).fit(corpus()).checks_["check"])
 
 
 def test_a_run_issues_one_warning_with_a_line_for_each_check_that_fired():

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..utils._warnings import warn_user
-from .convergence import FAST, FEW_DRAWS, MOVE, NARROW, R_HAT, VERY_WIDE, WIDE
+from .convergence import FAST, FEW_DRAWS, MIN_KEPT, MOVE, NARROW, R_HAT, VERY_WIDE, WIDE
 
 SEE_GUIDE = 'See "Has it converged?" in the user guide.'  # the page doc/user_guide/converged.rst
 
@@ -30,6 +30,8 @@ class Check:
         What a value beyond the limit means, in sentences that state the value; empty if the check passed.
     remedy : str
         What to do about it, in sentences.
+    warns : bool
+        Whether there is a warning if no other check fires.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Check:
     limit: float
     meaning: str = ""
     remedy: str = ""
+    warns: bool = True
 
     @property
     def fired(self):
@@ -67,6 +70,8 @@ class CheckDefinition:
         Whether the check fires for values below the limit, rather than above it.
     allowed : str
         The allowed values in words, where the limit alone does not describe them.
+    warns : bool
+        Whether there is a warning if the check is the only one that fires.
     """
 
     name: str
@@ -75,6 +80,7 @@ class CheckDefinition:
     limit: float
     at_least: bool = False
     allowed: str = ""
+    warns: bool = True
 
     @property
     def allowed_values(self):
@@ -87,16 +93,17 @@ class CheckDefinition:
 
     def fired(self, value, meaning, remedy, limit=None):
         """The `Check` of a value beyond the limit; ``limit`` replaces that of the definition."""
-        return Check(self.name, float(value), float(self.limit if limit is None else limit), meaning, remedy)
+        limit = float(self.limit if limit is None else limit)
+        return Check(self.name, float(value), limit, meaning, remedy, self.warns)
 
 
 def warn_if_fired(checks, note=""):
     """Issue one `ConvergenceWarning` with a line for each check that fired, for ``note``, and for the guide.
 
-    Without a check that fired, there is no warning.
+    There is no warning without a check that fired and that warns by itself.
     """
     messages = [check.message for check in checks if check.fired]
-    if messages:
+    if any(check.fired and check.warns for check in checks):
         warn_user("\n".join([*messages, *([note] if note else []), SEE_GUIDE]), ConvergenceWarning)
 
 
@@ -167,6 +174,14 @@ NO_DRAWS = CheckDefinition(
     "``resume``, a callback that waits for longer, or a smaller ``burn_in``",
     limit=1,
     at_least=True,
+)
+TOO_FEW_DRAWS = CheckDefinition(
+    "too_few_draws",
+    "number of kept draws of a chain, where it is too small to judge convergence; there is no warning for this alone",
+    "a larger ``n_iter``, or a smaller ``burn_in`` or ``thin``",
+    limit=MIN_KEPT,
+    at_least=True,
+    warns=False,
 )
 
 # -------------------------------------------------------------------------------------------------- spread of draws
@@ -362,6 +377,20 @@ def convergence_checks(diagnosis, remedy, moving=()):
         return [NOT_CONVERGED.fired(value, meaning, remedy(found), limit)]
     worst = diagnosis.worst_r_hat()
     return [] if worst is None else [NOT_CONVERGED.passed(*worst)]
+
+
+def check_enough_draws(n_kept, n_iter):
+    """The check that a chain of ``n_kept`` draws is long enough to be judged, in a list; empty if it is.
+
+    ``n_iter`` is a number of steps that would be enough.
+    """
+    if n_kept >= MIN_KEPT:
+        return []
+    meaning = (
+        f"Convergence was not judged: {n_kept} draws of a chain were kept, and {MIN_KEPT} are needed. The draws may be "
+        "far from the posterior, and intervals from them are rough."
+    )
+    return [TOO_FEW_DRAWS.fired(n_kept, meaning, f"Use a larger n_iter, such as n_iter={n_iter}.")]
 
 
 def unsettled_meaning(found):

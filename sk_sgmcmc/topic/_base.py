@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import BaseSGMCMC
-from ..chains.checks import CHAINS_DISAGREE, NO_DRAWS, TOPICS_CHANGE, first_of_chains
+from ..chains.checks import CHAINS_DISAGREE, NO_DRAWS, TOO_FEW_DRAWS, TOPICS_CHANGE, first_of_chains
 from ..metrics import topic_stability
 from ..utils import as_precise_as
 from ..utils._numbers import checked_count, interval_tails
@@ -58,7 +58,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
 
     components_: FloatArray = field(init=False)
 
-    _check_definitions = (TOPICS_CHANGE, NO_DRAWS, CHAINS_DISAGREE)
+    _check_definitions = (TOPICS_CHANGE, NO_DRAWS, TOO_FEW_DRAWS, CHAINS_DISAGREE)
     _drifts = (
         "log_predictive",
         1.0,
