@@ -7,6 +7,7 @@ HERE = Path(__file__).resolve().parent
 PAIRS = {
     "covariates": "covariates_stm.R",
     "words_by_group": "words_by_group_stm.R",
+    "keywords": "keywords_keyatm.R",
     "over_time": "over_time_bertopic.py",
     "survey": "survey_polca.R",
     "number_of_topics": "number_of_topics_stm.R",
