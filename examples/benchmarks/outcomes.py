@@ -17,30 +17,37 @@ negative:
 ``shared``   the same with ``dispersion="shared"``
 ``plug-in``  `BayesianLDA.regress`: least squares on posterior means of the proportions
 ``pooled``   least squares on draws of the proportions, pooled
+``topica``   its supervised LDA with its standard errors, for normal outcomes
+``tomotopy`` its supervised LDA, which has no intervals: only the mean error
 
-and the CPU time of ``joint`` as a multiple of `BayesianLDA`'s. ``--part predict`` prints R² or log loss and accuracy on
-held-out documents, beside `BayesianLDA` with a regression on its proportions, and a regression on tf-idf.
+The last two are measured if they are installed; ``--columns`` chooses columns. Then comes the CPU time of ``joint`` as
+a multiple of `BayesianLDA`'s.
+
+``--part predict`` prints R² or log loss and accuracy on held-out documents, beside `BayesianLDA` with a regression on
+its proportions, a regression on tf-idf, and tomotopy's supervised LDA.
 """
 
 import argparse
+import importlib.util
 import json
 import time
 import warnings
 from pathlib import Path
 
 import numpy as np
+from _peers import fetched
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegressionCV, RidgeCV
 from sklearn.metrics import accuracy_score, log_loss, r2_score
 
 from sk_sgmcmc import BayesianLDA, TopicClassifier, TopicRegressor
-from sk_sgmcmc.datasets import fetch_corpus
+from sk_sgmcmc.datasets import fetch_corpus, load_sotu
 from sk_sgmcmc.metrics import align_topics
 
 N_TOPICS, N_VOCABULARY, MASS = 3, 60, 0.9
 SLOPES = {"normal": np.array([0.0, 0.5, 1.0]), "binary": np.array([-1.5, 0.0, 1.5]), "null": np.zeros(3)}
-COLUMNS = ("joint", "cut", "shared", "plug-in", "pooled")
+COLUMNS = ("joint", "cut", "shared", "plug-in", "pooled", "topica", "tomotopy")
 PAIRS = ((0, 1), (0, 2), (1, 2))
 
 
@@ -93,7 +100,53 @@ def normal_draws(theta, y, order, rng):
     return differences(rng.multivariate_normal(coef, covariance, 4000), order)
 
 
-def compared(truth, kind, n_words, seed, n_docs, n_iter):
+def words_of(X):
+    """The words of each document, as lists of strings."""
+    names = np.array([f"w{j:05d}" for j in range(X.shape[1])])
+    rows = (np.asarray(X[d].todense()).ravel() if hasattr(X, "todense") else X[d] for d in range(X.shape[0]))
+    return [np.repeat(names, row.astype(int)).tolist() for row in rows]
+
+
+def full_topics(topics, vocabulary, n_words):
+    """Topics of a program that has seen only some words, (n_topics, n_words)."""
+    full = np.full((len(topics), n_words), 1e-12)
+    full[:, [int(word[1:]) for word in vocabulary]] = topics
+    return full / full.sum(axis=1, keepdims=True)
+
+
+def of_topica(X, y, topics, kind, seed, rng, n_iter):
+    """Draws of the differences from the normal approximation that topica reports; None for binary outcomes."""
+    import topica
+
+    if kind == "binary":
+        return None
+    model = topica.SupervisedLDA(N_TOPICS, seed=seed + 1)
+    model.fit(topica.Corpus.from_documents(words_of(X)), y.tolist(), **({} if n_iter is None else {"iters": n_iter}))
+    order = align_topics(topics, full_topics(np.asarray(model.topic_word), model.vocabulary, X.shape[1]))
+    spread = np.asarray(model.coefficient_se) * rng.standard_normal((4000, N_TOPICS))
+    return differences(np.asarray(model.coefficients) + spread, order)
+
+
+def tomotopy_outcomes(X, y, n_topics, kind, seed, n_iter):
+    """tomotopy's supervised LDA after 1,000 sweeps."""
+    import tomotopy
+
+    model = tomotopy.SLDAModel(k=n_topics, vars="b" if kind == "binary" else "l", seed=seed + 1)
+    for words, value in zip(words_of(X), y, strict=True):
+        model.add_doc(words, [float(value)])
+    model.train(n_iter or 1000, workers=1)
+    return model
+
+
+def of_tomotopy(X, y, topics, kind, seed, rng, n_iter):
+    """One draw: its estimates of the differences."""
+    model = tomotopy_outcomes(X, y, N_TOPICS, kind, seed, n_iter)
+    found = np.array([model.get_topic_word_dist(k) for k in range(N_TOPICS)])
+    order = align_topics(topics, full_topics(found, model.used_vocabs, X.shape[1]))
+    return differences(np.array(model.get_regression_coef(0))[None], order)
+
+
+def compared(truth, kind, n_words, seed, n_docs, n_iter, columns):
     """What each column finds, and the CPU seconds of the joint fit and of plain topics."""
     X, y, topics = plant(truth, kind, n_words, seed, n_docs)
     expected = np.array([SLOPES[kind][b] - SLOPES[kind][a] for a, b in PAIRS])
@@ -102,6 +155,8 @@ def compared(truth, kind, n_words, seed, n_docs, n_iter):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name, params in {"joint": {}, "cut": {"feedback": False}, "shared": {"dispersion": "shared"}}.items():
+            if name not in columns:
+                continue
             began = time.process_time()
             model = make(N_TOPICS, n_iter=n_iter, random_state=seed, **params).fit(X, y)
             seconds[name] = time.process_time() - began
@@ -110,12 +165,15 @@ def compared(truth, kind, n_words, seed, n_docs, n_iter):
         began = time.process_time()
         lda = BayesianLDA(N_TOPICS, n_iter=n_iter, random_state=seed).fit(X)
         seconds["lda"] = time.process_time() - began
-        if kind != "binary":
+        if kind != "binary" and "pooled" in columns:
             order = align_topics(topics, lda.components_)
             found["plug-in"] = summary(normal_draws(lda.transform(X), y, order, rng), expected)
             draws = lda.transform_draws(X, min(20, lda.samples_["components"].shape[1]))
             pooled = np.concatenate([normal_draws(each, y, order, rng) for each in draws])
             found["pooled"] = summary(pooled, expected)
+        for name, function in {"topica": of_topica, "tomotopy": of_tomotopy}.items():
+            if name in columns and (draws := function(X, y, topics, kind, seed, rng, n_iter)) is not None:
+                found[name] = summary(draws, expected)
     return {"found": found, "seconds": seconds}
 
 
@@ -124,27 +182,28 @@ def print_coverage(options):
     records = {}
     if options.results is not None and options.results.exists():
         lines = map(json.loads, options.results.read_text(encoding="utf-8").splitlines())
-        records = {tuple(key): found for key, found in lines}
+        records = {(*key[:-1], tuple(key[-1])): found for key, found in lines}
     cells = [(t, kind, n) for n in options.words for kind in options.kinds for t in options.truths]
     for seed in range(options.corpora):  # Outermost, so that an interrupted run has about as many corpora in each cell.
         for cell in cells:
-            key = (*cell, seed, options.documents, options.n_iter)
+            key = (*cell, seed, options.documents, options.n_iter, tuple(options.columns))
             if key not in records:
                 records[key] = compared(*key)
                 if options.results is not None:
                     with options.results.open("a", encoding="utf-8") as file:
                         file.write(json.dumps([key, records[key]]) + "\n")
-    print(f"{'':29}" + "  ".join(f"{name:<14}" for name in COLUMNS) + "  times LDA")
+    print(f"{'':29}" + "  ".join(f"{name:<14}" for name in options.columns) + "  times LDA")
     for cell in [*cells, None]:
         own = [found for key, found in records.items() if cell in (None, key[:3])]
         parts = []
-        for name in COLUMNS:
+        for name in options.columns:
             of = [each["found"][name] for each in own if name in each["found"]]
             kinds = "of all" if cell is None else cell[1]
             inside, errors = (np.array([each[i] for each in of], dtype=float) for i in (0, 1))
-            shown = f"{inside.mean():.2f} ({errors.mean():+.3f})" if of and kinds else ""
+            covers = f"{inside.mean():.2f} " if of and name != "tomotopy" else ""
+            shown = f"{covers}({errors.mean():+.3f})" if of and kinds else ""
             parts.append(f"{shown:<14}")
-        ratio = np.median([each["seconds"]["joint"] / each["seconds"]["lda"] for each in own])
+        ratio = np.median([each["seconds"].get("joint", np.nan) / each["seconds"]["lda"] for each in own])
         label = "all" if cell is None else f"{cell[0]:<10}{cell[1]:<7}{cell[2]:>3} words"
         print(f"{label:<25}{len(own):>3} " + "  ".join(parts) + f"  {ratio:.1f}")
 
@@ -158,7 +217,7 @@ def split(n, seed=0):
 def print_predictions(options):
     """Print how well camps of blogs, and years of addresses, are predicted from held-out words."""
     K, n_iter = (4, 20) if options.smoke else (options.topics, None)
-    blogs, sotu = fetch_corpus("poliblog5k"), fetch_corpus("sotu")
+    blogs, sotu = fetched(fetch_corpus, "poliblog5k"), load_sotu()
     tasks = {
         "camps of blogs": (TopicClassifier, blogs.counts, np.asarray(blogs.metadata["rating"]) == "Liberal"),
         "years of addresses": (TopicRegressor, sotu.counts, np.asarray(sotu.metadata["year"], dtype=float)),
@@ -193,6 +252,16 @@ def print_predictions(options):
                 predicted(own, tfidf.transform(X[held]), is_class),
                 time.process_time() - began,
             )
+            if importlib.util.find_spec("tomotopy"):
+                began, kind = time.process_time(), "binary" if is_class else "normal"
+                centre, scale = (
+                    (0.0, 1.0) if is_class else (y[fitted].mean(), y[fitted].std())
+                )  # Its prior has no units.
+                peer = tomotopy_outcomes(X[fitted], (y[fitted] - centre) / scale, K, kind, 0, n_iter)
+                docs = [peer.make_doc(words) for words in words_of(X[held])]
+                peer.infer(docs, workers=1)
+                found = centre + scale * np.array([peer.estimate(doc)[0] for doc in docs])
+                answers["tomotopy SLDAModel"] = found, time.process_time() - began
         print(f"{name}: {fitted.size} documents fitted, {held.size} held out, {K} topics")
         for title, (answer, seconds) in answers.items():
             quality = f"R² {r2_score(y[held], answer):.3f}"
@@ -218,6 +287,7 @@ def main():
     parser.add_argument("--part", choices=("coverage", "predict"), default="coverage")
     parser.add_argument("--truths", nargs="+", choices=TRUTHS, default=list(TRUTHS))
     parser.add_argument("--kinds", nargs="+", choices=SLOPES, default=list(SLOPES))
+    parser.add_argument("--columns", nargs="+", choices=COLUMNS, help="all that are installed, if left out")
     parser.add_argument("--words", nargs="+", type=int, default=[8, 25, 80], help="words of a document")
     parser.add_argument("--corpora", type=int, default=8)
     parser.add_argument("--documents", type=int, default=2000)
@@ -226,12 +296,11 @@ def main():
     parser.add_argument("--results", type=Path, help="file of JSON lines, one for each corpus that is done")
     parser.add_argument("--smoke", action="store_true", help="one small corpus of each kind")
     options = parser.parse_args()
+    missing = {name for name in ("topica", "tomotopy") if importlib.util.find_spec(name) is None}
+    options.columns = options.columns or [name for name in COLUMNS if name not in missing]
     if options.smoke:
         options.words, options.corpora, options.documents, options.n_iter = [8], 1, 60, 40
-    if options.part == "coverage" or options.smoke:
-        print_coverage(options)
-    if options.part == "predict":
-        print_predictions(options)
+    (print_coverage if options.part == "coverage" else print_predictions)(options)
 
 
 if __name__ == "__main__":
