@@ -53,7 +53,7 @@ class PrevalenceDisplay(Panels):
         Titles of the horizontal axis and of the legend; ``by`` may be None.
     of : {"population", "documents", "prior"}
         What the prevalence is the mean of, as for `DMRTopicModel.effects <sk_sgmcmc.DMRTopicModel.effects>`. The title
-        of the vertical axis says it. Where a regression goes below 0, it says this too, and panels have a line at 0.
+        of the vertical axis names it, and says so if a regression goes below 0; panels then have a line at 0.
 
     Attributes
     ----------
