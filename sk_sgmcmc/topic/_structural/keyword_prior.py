@@ -18,7 +18,7 @@ _HELD, _HELD_STRENGTH = 0.5, (1e7, 1e7)
 # A token then comes from each column of a topic with this weight, where a topic without keywords has 1. With one half,
 # topics without keywords take all words of planted topics; with 1, topics with keywords take words of others.
 _HELD_WEIGHT = 0.65
-_ENOUGH_DOCS = 20  # With fewer documents that have a keyword, what else they are about is mostly chance.
+_ENOUGH_DOCS = 20  # What fewer documents with a keyword, or without it, are about is mostly chance.
 
 
 class KeywordWordPrior(GroupedWordPrior):
@@ -251,7 +251,8 @@ class KeywordSweeps:
         -------
         ratios : ndarray of shape (n_places,)
             Share of the topic in the words other than its keywords, in documents with the keyword, divided by the same
-            share in all documents; infinite for topics without other words, and for keywords in few documents.
+            share in all documents; infinite for topics without other words, and for keywords that few documents have,
+            or few do not have.
         """
         places, n_docs = self.word_prior.places, self.token_ptr.size - 1
         doc = np.repeat(np.arange(n_docs), np.diff(self.token_ptr))
@@ -262,7 +263,7 @@ class KeywordSweeps:
             of_topic = np.bincount(doc, weights * (other & (self.z == k)), n_docs)
             for i in np.flatnonzero(places.topic == k):
                 own = np.unique(doc[self.words == places.word[i]])
-                if own.size >= _ENOUGH_DOCS and of_topic.any() and of_doc[own].any():
+                if min(own.size, n_docs - own.size) >= _ENOUGH_DOCS and of_topic.any() and of_doc[own].any():
                     ratios[i] = of_topic[own].sum() / of_doc[own].sum() * (of_doc.sum() / of_topic.sum())
         return ratios
 
