@@ -1,7 +1,7 @@
-"""Words in forms: a word has a form in each group of documents, and counts of forms take the place of those of words.
+"""The forms of words: in each group of documents, a word has a form of its own, and models count forms, not words.
 
-Form ``w * n_groups + g`` is word w in documents of group g, so that the forms of new words follow those of known ones.
-Corpora, counts and draws of forms are those of an ordinary topic model with a larger vocabulary.
+Form ``w * n_groups + g`` is word w in documents of group g. The forms of new words thus follow those of known words,
+and a corpus of forms is an ordinary corpus with a larger vocabulary.
 """
 
 import zlib

@@ -38,7 +38,7 @@ class Unseen(NamedTuple):
     seen : tuple or list
         The range, or the levels, of that covariate with which the value was seen.
     held : object, default=None
-        The value at which averages hold that covariate, if they do.
+        The value at which averages fix that covariate, if they fix it.
     holding_helps : bool
         Whether averages would differ if they held it elsewhere.
     """

@@ -52,7 +52,7 @@ class GroupedShardCounts(ShardCounts):
         """Do nothing, since `word_prior` contains the prior of the words that groups share."""
 
     def lay(self):
-        """Do nothing, since counts are those of forms from the start."""
+        """Do nothing: these are counts of forms already."""
 
     def set_weights(self):
         """Do nothing, since words are drawn for each pass."""
