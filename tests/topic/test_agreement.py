@@ -9,8 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, SphericalAdmixtureModel
 from sk_sgmcmc.chains.chain import stacked_draws
-from sk_sgmcmc.datasets import make_lda
+from sk_sgmcmc.datasets import load_sotu, make_lda
 from sk_sgmcmc.metrics import doc_topic_proportions, hellinger_distances, topic_stability
+from sk_sgmcmc.topic._agreement import Agreement
 from sk_sgmcmc.topic._counts.record import kept_draws
 from sk_sgmcmc.topic._draws import TopicDraws
 from sk_sgmcmc.topic._estimator import model as count_model
@@ -254,3 +255,21 @@ def test_directions_of_unlike_topics_are_not_averaged(monkeypatch, X):
         assert words["low"][row] == pytest.approx(
             np.quantile(of_topic[:, :, topic, word], 0.05, method="weibull"), rel=1e-12
         )
+
+
+def test_chains_do_not_agree_on_a_vague_topic_because_its_draws_differ():
+    # Draws at 0.6 from their mean are 0.85 apart, further than topics without a common subject.
+    for distance, spread, agrees in ((0.2, 0.0, True), (0.3, 0.1, False), (0.3, 0.25, True), (0.36, 0.6, False)):
+        agreement = Agreement.of_distances(0, np.array([[0.0], [distance]]), np.full((2, 1), spread))
+        assert agreement.agree.tolist() == [[True], [agrees]]
+
+
+def test_chains_with_other_subjects_in_a_small_corpus_do_not_agree():
+    counts = load_sotu().counts
+    X = counts[np.random.default_rng(1).permutation(counts.shape[0])[:300]]
+    model = BayesianLDA(10, n_chains=4, n_iter=100, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="found different versions of"):
+        model.fit(X)
+    # Draws of a topic are as far from each other as these topics are.
+    far = model.chain_distances_ > 0.45
+    assert far.any() and not model.chains_agree_[far].any() and (model.topic_stability_ < 0.7).all()
