@@ -1,5 +1,6 @@
 """`TopicRegressor` and `TopicClassifier`: what they recover, refuse, and answer."""
 
+import copy
 import pickle
 import warnings
 
@@ -102,6 +103,22 @@ def test_predictions_are_from_words_alone_and_their_intervals_cover(regressor):
     assert regressor.score(DATA.counts, Y, covariates=COVARIATES) > 0.85
     one = regressor.predict(new.counts[7:8], COVARIATES[7:8])
     np.testing.assert_array_equal(one, regressor.predict(new.counts, COVARIATES)[7:8])
+
+
+def test_predictions_average_over_chains_that_each_predict_with_topics_of_their_own():
+    # Chains in different modes have different coefficients for the topic of the same number.
+    both = TopicRegressor(2, n_chains=2, n_iter=60, random_state=0).fit(DATA.counts, Y)
+    alone = []
+    for c in range(2):
+        one = copy.copy(both)
+        one.samples_ = {name: value[c : c + 1] for name, value in both.samples_.items()}
+        alone.append(one.predict(DATA.counts))
+    predicted = both.predict(DATA.counts)
+    away = [np.abs(predicted - other).mean() for other in (np.mean(alone, axis=0), *alone)]
+    assert away[0] < 0.5 * min(away[1:])
+    mean, low, high = both.predict_interval(DATA.counts)
+    np.testing.assert_allclose(mean, both.predict(DATA.counts), atol=0.3)
+    assert 0.84 < ((low < Y) & (high > Y)).mean() < 0.96
 
 
 def test_a_document_without_words_gets_the_mean_of_the_prior(regressor):

@@ -727,12 +727,17 @@ class CountTopicModel(TopicsOfWords):
         return self._draws_of_corpus(corpus, n_draws, random_state, groups=groups)
 
     def _draws_of_corpus(self, corpus, n_draws, random_state, *, groups=None):
+        n_kept = self._topic_draws.shape[1]
+        chosen = self.reference_chain_ * n_kept + chosen_draws(n_kept, n_draws)
+        return self._draws_of_chosen(corpus, chosen, random_state, groups)
+
+    def _draws_of_chosen(self, corpus, chosen, random_state, groups=None):
+        """A draw of the proportions for each draw of the topics in ``chosen``, indices of the draws of all chains."""
         refuse_too_many_tokens(corpus, 1, "fewer rows at once")
-        c, draws = self.reference_chain_, self._topic_draws.of_documents
-        n_kept = draws.shape[1]
-        chosen = chosen_draws(n_kept, n_draws)
-        topics = [lambda used, s=s: words_of(draws.kept_draw(c, s), used) for s in chosen]
-        prior = self._doc_prior(corpus, c * n_kept + chosen)
+        draws = self._topic_draws.of_documents
+        places = [divmod(int(i), draws.shape[1]) for i in chosen]
+        topics = [lambda used, c=c, s=s: words_of(draws.kept_draw(c, s), used) for c, s in places]
+        prior = self._doc_prior(corpus, chosen)
         return proportion_draws(corpus, topics, prior, random_state=random_state, groups=groups, n_jobs=self.n_jobs)
 
     def regress(

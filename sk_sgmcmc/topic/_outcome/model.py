@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ...base import all_or_nothing, fits_anew
 from ...chains.checks import DISPERSION_MATTERS, NOT_IDENTIFIED
+from ...chains.convergence import evenly
 from ...metrics import doc_topic_proportions
 from ...utils._bit_stable import bit_stable_product
 from ...utils._containers import refuse_dask
@@ -25,7 +26,6 @@ from ...utils._sklearn import SCALE_CONSTRAINT, ClassifierMixin, RegressorMixin,
 from ...utils._tables import aligned
 from ...utils._typing import AnyArray, FloatArray, MatrixLike, Table
 from .._counts.document_prior import first_doc_prior
-from .._counts.record import scored_draws
 from .._counts.scaled_dirichlet import ScaledDirichlet
 from .._estimator.model import _checked_rows
 from .._lda import BayesianLDA
@@ -36,7 +36,8 @@ from .document_prior import OutcomePrior
 from .outcomes import BinaryOutcome, GaussianOutcome, Outcomes
 from .tables import check_dispersion, check_identified, coefficient_table, contrast_table
 
-_N_DRAWS = 50  # Draws that intervals and probabilities of predictions average over.
+# Draws of all chains that means of predictions average over, and that their intervals and probabilities do.
+_FEW_DRAWS, _N_DRAWS = 10, 50
 
 
 @keyword_parameters
@@ -451,10 +452,14 @@ class TopicOutcomeModel(BayesianLDA):
             return int(given)
         raise ValueError(f"`{name}` must be a topic, 0 to {n - 1} or one of topic_names_; got {given!r}.")
 
-    def _chosen_draws(self):
-        """Indices of evenly spaced draws of the reference chain, in the order of all draws."""
-        n_kept = self._topic_draws.shape[1]
-        return self.reference_chain_ * n_kept + scored_draws(n_kept)
+    def _places(self, n_draws):
+        """The chain and the index of draws that predictions average over, evenly spaced in all chains.
+
+        Each chain predicts with its own topics and coefficients, so chains in different modes can be averaged.
+        """
+        n_chains, n_kept = self._topic_draws.shape[:2]
+        chosen = evenly(n_kept, -(-n_draws // n_chains))
+        return [(c, int(s)) for c in range(n_chains) for s in chosen]
 
     def _predictors(self, theta, encoded, c, s):
         """Predictors of documents in a draw, in the units of y."""
@@ -474,22 +479,20 @@ class TopicOutcomeModel(BayesianLDA):
     def _mean_predictors(self, X, covariates):
         """Predictors given the words, (n_docs,): the mean over draws of b'E[theta | words]."""
         corpus, given = self._documents_to_predict(X, covariates)
-        draws, n_kept, total = self._topic_draws.of_documents, self._topic_draws.shape[1], 0.0
-        chosen, counts = self._chosen_draws(), corpus.to_csr()
-        for i in chosen:
-            c, s = divmod(int(i), n_kept)
+        draws, counts, total = self._topic_draws.of_documents, corpus.to_csr(), 0.0
+        places = self._places(_FEW_DRAWS)
+        for c, s in places:
             topics = [lambda used, c=c, s=s: draws.mean_of_words(c, s, used)]
             theta = doc_topic_proportions(counts, topics, self._prior_at((c, s)), n_jobs=self.n_jobs)
             total = total + self._predictors(theta, given, c, s)
-        return total / chosen.size
+        return total / len(places)
 
-    def _predictor_draws(self, X, covariates, n_draws=_N_DRAWS, random_state=0):
-        """Draws of the predictors given the words, (n_docs, n_draws), and the indices of the draws."""
+    def _predictor_draws(self, X, covariates):
+        """Draws of the predictors given the words, (n_docs, n_draws), and the place of each draw."""
         corpus, given = self._documents_to_predict(X, covariates)
-        c, n_kept = self.reference_chain_, self._topic_draws.shape[1]
-        chosen = np.unique(np.linspace(0, n_kept - 1, min(n_draws, n_kept)).round().astype(int))
-        parts = self._draws_of_corpus(corpus, chosen.size, random_state)
-        return np.column_stack([self._predictors(t, given, c, s) for t, s in zip(parts, chosen, strict=True)]), chosen
+        places, n_kept = self._places(_N_DRAWS), self._topic_draws.shape[1]
+        parts = self._draws_of_chosen(corpus, np.array([c * n_kept + s for c, s in places]), 0)
+        return np.column_stack([self._predictors(t, given, *at) for t, at in zip(parts, places, strict=True)]), places
 
     def merge_topics(self, groups: Sequence[int] | Sequence[Sequence[int]]) -> Self:
         """Not available: a merged topic would have the coefficients of all its parts."""
@@ -599,7 +602,7 @@ class TopicRegressor(RegressorMixin, TopicOutcomeModel):
         Returns
         -------
         mean : ndarray, lazy for a Dask array, of shape (n_samples,)
-            Averages over draws.
+            Averages over draws of all chains.
         """
         return self._mean_predictors(X, covariates=covariates)
 
@@ -627,10 +630,10 @@ class TopicRegressor(RegressorMixin, TopicOutcomeModel):
         if of not in ("observation", "mean"):
             raise ValueError(f'of={of!r} is unknown; use "observation" or "mean".')
         tails = interval_tails(interval)
-        draws, chosen = self._predictor_draws(X, covariates)
+        draws, places = self._predictor_draws(X, covariates)
         if of == "mean":
             return draws.mean(axis=1), *interval_ends(draws, tails, axis=1)
-        noise = self.samples_["noise_scale"][self.reference_chain_, chosen]
+        noise = np.array([self.samples_["noise_scale"][place] for place in places])
         return draws.mean(axis=1), *(normal_mixture_quantile(draws, noise, tail) for tail in tails)
 
     def score(  # type: ignore[override]
@@ -775,7 +778,7 @@ class TopicClassifier(ClassifierMixin, TopicOutcomeModel):
         Returns
         -------
         probabilities : ndarray, lazy for a Dask array, of shape (n_samples, 2)
-            Averages over draws; rows sum to 1.
+            Averages over draws of all chains; rows sum to 1.
         """
         return self._probabilities(X, covariates=covariates)
 
