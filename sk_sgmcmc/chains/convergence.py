@@ -134,6 +134,10 @@ class Diagnosis:
             **dict(zip(("r_hat", "ess", "mcse"), statistics, strict=True)),
         }
 
+    def add_bias(self, bias_of):
+        """Add the column ``bias``; ``bias_of`` maps the draws of a quantity, (n_chains, n_kept), to its bias."""
+        self.columns["bias"] = np.array([bias_of(draws) for draws in self._draws], dtype=np.float64)
+
     def unsettled(self, moving=()):
         """An `Unsettled` if the R-hat of a quantity is too large or its effective sample size too small; else None.
 

@@ -176,10 +176,14 @@ class DenseData:
         """
         X, y, weight = self.X, self.y, self.weight
         if self.n_batch < self.n_rows and not self.with_replacement:
-            order = np.arange(self.n_rows) if self.in_random_order else rng.permutation(self.n_rows)
+            order = self.reading_order(rng)
             order = np.concatenate([order, order[: self.n_batch]])
             X, y, weight = X[order], y[order], weight[order]
         return tuple(np.ascontiguousarray(part, dtype=np.float64) for part in (X, y, weight))
+
+    def reading_order(self, rng):
+        """Indices of the rows in the order in which minibatches without replacement read them."""
+        return np.arange(self.n_rows) if self.in_random_order else rng.permutation(self.n_rows)
 
     def metric_rows(self, n_entries):
         """X, y and weight of the rows from which the metric of a state of ``n_entries`` is computed.

@@ -13,6 +13,7 @@ from ..chains.checks import COLLAPSED, FLOW_TOO_SHORT, TOO_WIDE, any_fired, curv
 from ..chains.convergence import MIN_KEPT, limits_of_spread, rounded_up, spread_of
 from ..samplers.schedules import ConstantStep
 from ..utils._parameters import keyword_parameters
+from .bias import bias_under
 from .chain import make_chains
 from .tuning import DenseGradient, inverse_metric, metric_rate, minibatch_variance, stiffness, unit_root
 
@@ -191,6 +192,11 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         """Kept draws of all chains, (n_chains, n_kept, n_entries); also sets fitted attributes of the sampler."""
         self.sampler_._report([chain.state for chain in chains])
         return stacked_draws(chains)["theta"][..., 0]
+
+    def _diagnosis(self, chains):
+        diagnosis = super()._diagnosis(chains)
+        diagnosis.add_bias(bias_under(self.sampler_, chains))
+        return diagnosis
 
     def _checks(self, chains):
         theta = stacked_draws(chains)["theta"]

@@ -65,8 +65,8 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         The sampler of the fit. ``sampler_.step_size_`` is its step size, in standardised coordinates, also if chosen by
         "auto".
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
-        ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood, the log determinant of the
-        precision, and entries of the mean. See "When not to believe a fit" in the user guide.
+        ``quantity``, ``mean``, split ``r_hat``, ``ess``, ``mcse`` and ``bias`` of the log likelihood, the log
+        determinant of the precision, and entries of the mean. See "When not to believe a fit" in the user guide.
 
     Notes
     -----

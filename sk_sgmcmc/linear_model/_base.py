@@ -77,8 +77,8 @@ class BaseLinearModel(BaseDenseSGMCMC):
         The scale of the prior of each coefficient of the columns as given. If "auto" found ``prior_scale_`` from dense
         X, it is divided by the standard deviations of the columns.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
-        ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood, intercepts and coefficients
-        (of many, the 20 least settled). See "When not to believe a fit" in the user guide.
+        ``quantity``, ``mean``, split ``r_hat``, ``ess``, ``mcse`` and ``bias`` of the log likelihood, intercepts and
+        coefficients (of many, the 20 least settled). See "When not to believe a fit" in the user guide.
 
     Other Parameters
     ----------------

@@ -70,9 +70,9 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     sampler_ : sampler object
         The sampler in use.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
-        ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood, the noise, the intercept
-        and coefficients (of many, the 20 least settled), and the scale of the prior if it is drawn. See "When not to
-        believe a fit" in the user guide.
+        ``quantity``, ``mean``, split ``r_hat``, ``ess``, ``mcse`` and ``bias`` of the log likelihood, the noise, the
+        intercept and coefficients (of many, the 20 least settled), and the scale of the prior if it is drawn. See "When
+        not to believe a fit" in the user guide.
 
     Other Parameters
     ----------------

@@ -168,6 +168,19 @@ class Sampler(BaseEstimator):
         """
         raise self._no_automatic_step()
 
+    def _linear_chain(self, curvatures, h, noise_variances):
+        """The `LinearChain` of steps of size h on a Gaussian target; None if there is none, or it is not known.
+
+        Parameters
+        ----------
+        curvatures : ndarray of shape (n_entries,)
+            In coordinates in which the mass, or the preconditioner, is the identity.
+        h : float
+        noise_variances : ndarray of shape (n_entries,)
+            Variances of the errors of the gradient, to which thermostats react.
+        """
+        return None
+
     def _simplex_schedule(self, noisy):
         """The automatic schedule for topics, whose shapes are exact or, if ``noisy``, estimated from minibatches."""
         raise self._no_automatic_step()

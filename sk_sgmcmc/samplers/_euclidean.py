@@ -15,6 +15,7 @@ from ..utils._numbers import real_array
 from ..utils._parameters import positional_parameters
 from ..utils._sklearn import Interval, StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, Sampler, StepSize
+from ._linear_chain import LinearChain
 from ._mass import (
     IN_WINDOWS,
     MonteCarloEM,
@@ -154,6 +155,11 @@ class SGLD(_Euclidean):
     def _inverse_mass(self, n_entries):
         return None if self.preconditioner is None else np.diag(real_array("preconditioner", self.preconditioner))
 
+    def _linear_chain(self, curvatures, h, noise_variances):
+        transition = (1.0 - h * curvatures)[:, None, None]
+        one = np.ones((curvatures.size, 1, 1))
+        return LinearChain(transition, h * one[..., 0], 2.0 * h * self.temperature * one)
+
     def _kernels(self, geometry):
         return simplex.no_advance, euclidean.sgld_step
 
@@ -225,6 +231,19 @@ class SGHMC(_Kinetic):
 
     def _numbers(self):
         return [self.temperature, self.friction, self.noise_estimate]
+
+    def _linear_chain(self, curvatures, h, noise_variances):
+        C, T, B, step = self.friction, self.temperature, self.noise_estimate, LinearChain.still(curvatures.size)
+        if self.scheme == "euler":
+            # Friction and noise are those of the identity as the mass.
+            if self.mass is not None:
+                return None
+            return step.then_euler_kick(curvatures, h, 1.0 - h * C, 2.0 * h * max(C * T - B, 0.0)).then_drift(h)
+        damping = np.exp(-C * h), max(T - B / C, 0.0) * (1.0 - np.exp(-2.0 * C * h))
+        if self.scheme == "baoab":
+            return step.then_kick(curvatures, h).then_drift(0.5 * h).then_damping(*damping).then_drift(0.5 * h)
+        halves = step.then_drift(0.5 * h).then_kick(curvatures, 0.5 * h).then_damping(*damping)
+        return halves.then_kick(curvatures, 0.5 * h).then_drift(0.5 * h)
 
     def _kernels(self, geometry):
         return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ..kernels.samplers import euclidean, nose_poincare, simplex
@@ -12,6 +13,7 @@ from ..utils._parameters import positional_parameters
 from ..utils._sklearn import StrOptions
 from ._base import STEP_SIZE_CONSTRAINT, StepSize
 from ._euclidean import _IN_BLOCKS, _MASS, _NOT_NEGATIVE, _POSITIVE, _Kinetic
+from ._linear_chain import LinearChain, thermostatted
 from ._mass import MonteCarloEM
 
 
@@ -90,6 +92,21 @@ class SGNHT(_Kinetic):
 
     def _write(self, scalars, n_entries):
         scalars[mass_kernels.XI] = self.noise
+
+    def _linear_chain(self, curvatures, h, noise_variances):
+        if self.form == "white" and self.mass is not None:
+            return None
+        A, T, still = self.noise, self.temperature, LinearChain.still(curvatures.size)
+
+        def euler(friction):
+            return still.then_euler_kick(curvatures, h, 1.0 - h * friction, 2.0 * A * h).then_drift(h)
+
+        def aboba(friction):
+            damp = np.exp(-0.5 * h * friction)
+            drifted = still.then_drift(0.5 * h).then_damping(damp, 0.0).then_kick(curvatures, h)
+            return drifted.then_damping(damp, damp * damp * 2.0 * A * h).then_drift(0.5 * h)
+
+        return thermostatted({"euler": euler, "aboba": aboba}[self.scheme], noise_variances, T, A / T)
 
     def _kernels(self, geometry):
         if self.form == "white":

@@ -15,6 +15,7 @@ from ..chains.chain import DrawPlan, stacked_draws
 from ..chains.checks import EXCEPTIONS, checks_table, warn_if_fired
 from ..chains.convergence import MIN_KEPT, Diagnosis, Spread, spread_of
 from ..chains.run import run_chains
+from ..dense.bias import bias_under
 from ..dense.chain import DenseData, make_chains
 from ..dense.tuning import DenseGradient
 from ..metrics import effective_sample_size, split_r_hat
@@ -204,7 +205,8 @@ def sample(
             Number of steps made.
         ``diagnostics_``
             A table (DataFrame, or Bunch of columns if pandas is not installed) with the columns ``quantity``, ``mean``,
-            split ``r_hat``, ``ess`` and ``mcse``. Its rows are up to 20 entries of each array, whose means over tenths
+            split ``r_hat``, ``ess`` and ``mcse``, and on flat space ``bias``, the predicted error of the sampler in
+            standard deviations (NaN: not known). Its rows are up to 20 entries of each array, whose means over tenths
             of each chain differ most, and on flat space the log density.
         ``checks_``
             A table of the checks of the draws: ``check`` (its name), ``value``, ``limit``, and ``fired``, whether the
@@ -335,6 +337,8 @@ def sample(
     stats = fitted._statistics(draws["statistics"]) if "statistics" in draws else {}
     log_density = stats.pop("lp", spread.log_density)
     diagnosis = _diagnosis({k: v for k, v in samples.items() if not target._hidden(k)}, log_density, in_time)
+    if target._offers[0][0] == "euclidean":
+        diagnosis.add_bias(bias_under(fitted, chains))
     checks = []
     if in_time:
         remedies = remedies_of(target, fitted, picks_step, dense, n_iter)
