@@ -24,7 +24,9 @@ WIDE_DRAWS = 200
 _WIDE = 2000
 _PROBES = 3
 _PROBE_ROWS = 5000
-_CELLS_PER_STEP = 100_000  # entries of the data in an automatic minibatch, which take about 50 microseconds to read
+# Entries of the data in the first automatic minibatch, which take about as long to read as the rest of a step. If their
+# noise is too large, minibatches are doubled.
+_CELLS_PER_STEP = 2_000
 NOISE = 0.05  # share of a posterior variance that the noise of minibatches may add
 # Time for which particles move, in units of the relaxation time of the posterior, and largest number of steps.
 _FLOW_TIME, _MOST_FLOW = 60.0, 100_000
