@@ -7,6 +7,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy import special
 
+from ..kernels.math import order
 from ._warnings import warn_user
 
 MAX_JOBS = 1024
@@ -113,7 +114,27 @@ def interval_ends(draws, tails, axis=0):
             f"An interval of {mass:.3g} needs at least {needed} draws, but there {'are' if n > 1 else 'is'} {n}, so it "
             f"{held}. Keep more draws: fit with a larger n_iter or a smaller thin; partial_fit keeps few by design."
         )
+    if axis == 1 and isinstance(draws, np.ndarray) and draws.ndim == 2 and draws.dtype == np.float64:
+        return row_quantiles(draws, tails)
     return np.quantile(draws, tails, axis=axis, method="weibull")
+
+
+def row_quantiles(draws, tails):
+    """The two "weibull" quantiles of each row of ``draws``, (2, n); much faster than ``numpy.quantile``.
+
+    ``draws`` is (n, m), finite, and ``tails`` are increasing.
+    """
+    n, m = draws.shape
+    at = np.clip([m * tail + tail - 1.0 for tail in tails], 0.0, m - 1.0)
+    first = at.astype(np.int64)
+    # A few numbers more than needed, if the draws are normal.
+    margins = [0.01 + 2.0 * np.sqrt(tail * (1.0 - tail) / m) for tail in tails]
+    scores = special.ndtri([min(tails[0] + margins[0], 1.0), max(tails[1] - margins[1], 0.0)])
+    pairs, scratch = np.empty((n, 4)), np.empty((2, m))
+    order.two_pairs(np.ascontiguousarray(draws), *first.tolist(), *scores.tolist(), scratch[0], scratch[1], pairs)
+    share = (at - first)[:, None]
+    lower, upper = pairs[:, ::2].T, pairs[:, 1::2].T
+    return np.where(share < 0.5, lower + (upper - lower) * share, upper - (upper - lower) * (1.0 - share))
 
 
 def holds_texts(X):
@@ -152,29 +173,3 @@ def indices(name, given, n):
     if given.ndim != 1 or not given.size or given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= n:
         raise ValueError(f"{name}={given.tolist()} must be indices of {name}, from 0 to {n - 1}.")
     return given
-
-
-def normal_mixture_quantile(means, scales, tail):
-    """Quantiles of mixtures of normal distributions, by bisection.
-
-    Parameters
-    ----------
-    means : ndarray of shape (n_mixtures, n_parts)
-    scales : ndarray of shape (n_parts,)
-        Standard deviations.
-    tail : float
-        Probability below the quantile.
-
-    Returns
-    -------
-    quantiles : ndarray of shape (n_mixtures,)
-    """
-    ends = means + scales * special.ndtri(tail)
-    low, high = ends.min(axis=1), ends.max(axis=1)
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        if np.all(high - low <= 1e-6 * scales.mean()):
-            break
-        below = special.ndtr((middle[:, None] - means) / scales).mean(axis=1) < tail
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return 0.5 * (low + high)

@@ -231,7 +231,7 @@ def test_exposures_of_all_blocks_of_rows_count(monkeypatch):
     time = np.random.default_rng(0).uniform(0.5, 300.0, len(y))
     model = BayesianPoissonRegressor(random_state=0, n_iter=200).fit(X, y, exposure=time)
     whole = model.predict(X, True, exposure=time), model.predict_interval(X, exposure=time)
-    monkeypatch.setattr(_predict, "_INTERVAL_CELLS", 20 * model._near_intercepts.size)
+    monkeypatch.setattr(_predict, "_CELLS", 20 * model._near_intercepts.size)
     parts = model.predict(X, True, exposure=time), model.predict_interval(X, exposure=time)
     for ours, theirs in zip(parts, whole, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
