@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Literal, overload
 
@@ -17,7 +18,7 @@ from ..utils._containers import refuse_dask
 from ..utils._dask import lazy_for_dask
 from ..utils._numbers import interval_ends, interval_tails, real_array
 from ..utils._sklearn import check_is_fitted, check_sample_weight, validate_data
-from ..utils._tables import aligned, as_table
+from ..utils._tables import aligned, as_table, checked_names
 from ..utils._typing import AnyArray, FloatArray, MatrixLike, Table
 
 # A fixed memory layout, so that results are bitwise the same for every layout of the input.
@@ -40,6 +41,12 @@ def coefficient_table(columns, draws, interval):
     if draws.shape[1] >= 4:
         columns["ess"] = effective_sample_size(draws)
     return as_table(columns)
+
+
+def _column_names(estimator, feature_names):
+    """``feature_names``, or else the names of the columns in `fit`, as an array of objects."""
+    known = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(estimator.n_features_in_)])
+    return checked_names(feature_names, estimator.n_features_in_, np.asarray(known, dtype=object))
 
 
 def predictor_blocks(estimator, X, n_cells):
@@ -295,13 +302,16 @@ class DrawsPredictMixin:
         total, noise = np.concatenate(total), np.concatenate(noise)
         return Bunch(total=total, aleatoric=noise, epistemic=np.maximum(total - noise, 0.0))
 
-    def coef_table(self, interval: float = 0.9) -> Table:
+    def coef_table(self, interval: float = 0.9, *, feature_names: Sequence[str] | AnyArray | None = None) -> Table:
         """Coefficients with their uncertainty.
 
         Parameters
         ----------
         interval : float, default=0.9
             Posterior mass between ``low`` and ``high``.
+        feature_names : array-like of str of shape (n_features,), default=None
+            Names of the columns of X, without the intercept. None: the names of the data frame passed to `fit`, or
+            "x0", "x1" and so on.
 
         Returns
         -------
@@ -321,7 +331,7 @@ class DrawsPredictMixin:
         (5, True)
         """
         check_is_fitted(self, "samples_")
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        names = _column_names(self, feature_names)
         draws = np.concatenate([self._all_samples["intercept"][..., None], self._all_samples["coef"]], axis=-1)
         labels = self.classes_[1:] if draws.shape[2] == 1 else self.classes_
         if not self.fit_intercept:
@@ -460,13 +470,16 @@ class RegressorDrawsMixin:
         """Concatenate blocks (n, n_draws) and reshape them to (n_chains, n_kept, n_rows)."""
         return np.concatenate(parts).T.reshape(*self._all_samples["coef"].shape[:2], -1)
 
-    def coef_table(self, interval: float = 0.9) -> Table:
+    def coef_table(self, interval: float = 0.9, *, feature_names: Sequence[str] | AnyArray | None = None) -> Table:
         """Coefficients with their uncertainty.
 
         Parameters
         ----------
         interval : float, default=0.9
             Posterior mass between ``low`` and ``high``.
+        feature_names : array-like of str of shape (n_features,), default=None
+            Names of the columns of X, without the intercept. None: the names of the data frame passed to `fit`, or
+            "x0", "x1" and so on.
 
         Returns
         -------
@@ -485,7 +498,7 @@ class RegressorDrawsMixin:
         4
         """
         check_is_fitted(self, "samples_")
-        names = [*getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])]
+        names = _column_names(self, feature_names)
         draws = self._all_samples["coef"]
         if self.fit_intercept:
             names = ["intercept", *names]

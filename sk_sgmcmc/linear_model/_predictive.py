@@ -8,10 +8,13 @@ from scipy import sparse, special
 from ..utils._bit_stable import bit_stable_product, one_blas_thread
 from ..utils._mixtures import normal_mixture_quantile
 
-_ROWS = 512  # at a time
+_ROWS, _CELLS = 512, 1_000_000  # at a time
 _MOST_COLUMNS = 20  # beyond which evaluating every draw costs less than fourth moments
-_FIFTH = 1.197  # the largest absolute fifth derivative of the normal distribution function
-_PRECISION = 1e-7  # of quantiles, in standard deviations of the noise
+# The largest absolute third and fifth derivatives of the normal distribution function.
+_THIRD, _FIFTH = 0.399, 1.197
+# In standard deviations of the noise: the error of a quantile, that of a good guess, and the last step of Newton's
+# method, whose square is an error.
+_PRECISION, _NEAR, _LAST_STEP = 1e-7, 1e-2, 1e-5
 
 
 class NormalPredictive:
@@ -25,7 +28,7 @@ class NormalPredictive:
 
     def __init__(self, coef, intercept, noise):
         self.coef, self.intercept, self.noise = coef, intercept, noise
-        self.mean_coef, self.mean_intercept = coef.mean(axis=0), intercept.mean()
+        self.mean_coef, self.mean_intercept = coef.mean(axis=0, dtype=np.float64), intercept.mean(dtype=np.float64)
         self.variance = np.mean(noise**2)
 
     @cached_property
@@ -44,10 +47,11 @@ class NormalPredictive:
     def moments(self, X):
         """Mean and standard deviation of a new observation at each row of X, (n,) each."""
         std = np.empty(X.shape[0])
-        for lo in range(0, X.shape[0], _ROWS):
-            rows = slice(lo, lo + _ROWS)
-            moved = _times(X[rows], self._spread_root[:, 1:].T) + self._spread_root[:, 0]
-            std[rows] = np.sqrt(np.einsum("ij,ij->i", moved, moved) + self.variance)
+        with one_blas_thread():
+            for lo in range(0, X.shape[0], _ROWS):
+                rows = slice(lo, lo + _ROWS)
+                moved = _times(X[rows], self._spread_root[:, 1:].T) + self._spread_root[:, 0]
+                std[rows] = np.sqrt(np.einsum("ij,ij->i", moved, moved) + self.variance)
         return self.mean(X), std
 
     def mean(self, X):
@@ -57,37 +61,35 @@ class NormalPredictive:
 
     def quantiles(self, X, tails):
         """Means (n,), and a list of quantiles (n,) of a new observation at each row of X."""
-        with one_blas_thread():
-            return self._quantiles(X, tails)
-
-    def _quantiles(self, X, tails):
         mean, std = self.moments(X)
         found = [mean + std * special.ndtri(tail) for tail in tails]
-        is_few = self.coef.shape[1] + 2 <= _MOST_COLUMNS and not sparse.issparse(X)
-        step = _ROWS if is_few else max(1, 1_000_000 // len(self.coef))
-        for lo in range(0, X.shape[0], step):
-            rows = slice(lo, lo + step)
-            for tail, quantile in zip(tails, found, strict=True):
-                quantile[rows] = self._quantile(X[rows], mean[rows], quantile[rows], tail, is_few)
+        is_done = np.zeros((len(tails), len(mean)), dtype=bool)
+        # Threads of BLAS wait for each other longer than the products of small blocks take.
+        with one_blas_thread():
+            if not sparse.issparse(X):
+                for lo in range(0, len(mean), _ROWS):
+                    rows = slice(lo, lo + _ROWS)
+                    for k, tail in enumerate(tails):
+                        above, is_done[k, rows] = self._moments.quantile(X[rows], found[k][rows] - mean[rows], tail)
+                        found[k][rows] = mean[rows] + above
+            self._use_draws(X, tails, found, is_done)
         return mean, found
 
-    def _quantile(self, X, mean, start, tail, is_few):
-        """The quantile at each row of a block, from a first guess."""
-        is_done = np.zeros(len(start), dtype=bool)
-        if is_few:
-            above, is_done = self._moments.quantile(X, start - mean, tail)
-            start = mean + above
-        step = max(1, 1_000_000 // len(self.coef))
-        rest = np.flatnonzero(~is_done)
+    def _use_draws(self, X, tails, found, is_done):
+        """Improve the quantiles that are not precise enough, from the mean of each draw."""
+        rest = np.flatnonzero(~is_done.all(axis=0))
+        step = max(1, _CELLS // len(self.coef))
         for lo in range(0, rest.size, step):
             rows = rest[lo : lo + step]
             means = _times(X[rows], self.coef.T) + self.intercept
-            start[rows] = normal_mixture_quantile(means, self.noise, tail, start[rows])
-        return start
+            for k, tail in enumerate(tails):
+                needed = np.flatnonzero(~is_done[k, rows])
+                at = rows[needed]
+                found[k][at] = normal_mixture_quantile(means[needed], self.noise, tail, found[k][at])
 
 
 class _Moments:
-    """Moments up to the fourth of the standardised distance between a quantile and the mean of a draw.
+    """Moments up to the second or fourth of the standardised distance between a quantile and the mean of a draw.
 
     At r above the mean, the distance is z = t (r - b - x'c) for a draw's rate t, which is one over the noise, and its
     distances b and c from the mean intercept and coefficients. It is linear in u = (r, -1, -x), so its moments are
@@ -107,6 +109,9 @@ class _Moments:
         unit *= np.sqrt(len(rate))  # columns without correlation and with second moment 1
         self.root = root / np.sqrt(len(rate))
         self.farthest = np.sqrt(np.max(np.einsum("ij,ij->i", unit, unit)))
+        self.has_fourth = unit.shape[1] <= _MOST_COLUMNS
+        if not self.has_fourth:
+            return
         first, second = np.triu_indices(unit.shape[1])
         pairs = np.where(first == second, 1.0, 2.0) * unit[:, first] * unit[:, second]
         self.third = np.ascontiguousarray(pairs.T @ unit / len(rate))
@@ -117,14 +122,16 @@ class _Moments:
         rest = -(_times(X, self.root[:, 2:].T) + self.root[:, 1])
         shift = -(np.einsum("ij,j->i", X, self.mean[2:]) + self.mean[1])
         with np.errstate(all="ignore"):
+            guess = above
             for _ in range(3):
                 below, density, _ = self._expanded(rest, shift, above, False)
                 above = above - (below - tail) / density
             below, density, error = self._expanded(rest, shift, above, True)
             step = (below - tail) / density
             rate = self.mean[0]
-            is_done = (error * rate <= _PRECISION * density) & (np.abs(step) * rate <= 1e-4)
-            above = np.where(np.isfinite(step), above - step, above)
+            is_near = (error * rate <= _NEAR * density) & (np.abs(step) * rate <= _NEAR)
+            is_done = (error * rate <= _PRECISION * density) & (np.abs(step) * rate <= _LAST_STEP)
+            above = np.where(is_near, above - step, guess)  # an expansion that fails may lead anywhere
         return above, is_done
 
     def _expanded(self, rest, shift, above, is_last):
@@ -137,6 +144,8 @@ class _Moments:
         density = top * (self.mean[0] * (1.0 + 0.5 * (z**2 - 1.0) * m2) - z * shared)
         if not is_last:
             return below, density, None
+        if not self.has_fourth:  # The fourth moment is at most that of draws all as far as the farthest.
+            return below, density, _THIRD / 6.0 * self.farthest * m2**1.5
         pairs, lo = np.empty((len(g), len(self.third))), 0
         for j in range(g.shape[1]):
             hi = lo + g.shape[1] - j

@@ -202,8 +202,8 @@ def _normal_block(means, scales, tail, start):
     """`normal_mixture_quantile` of rows that fit in a processor's cache."""
     centre = means.mean(axis=1)
     away = means - centre[:, None]
-    ends = away + scales * special.ndtri(tail)
-    low, high = ends.min(axis=1), ends.max(axis=1)
+    ends = scales * special.ndtri(tail)
+    low, high = away.min(axis=1) + ends.min(), away.max(axis=1) + ends.max()
     if start is None:
         found = np.sqrt(np.einsum("ij,ij->i", away, away) / away.shape[1] + np.mean(scales**2)) * special.ndtri(tail)
     else:
