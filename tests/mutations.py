@@ -563,8 +563,8 @@ LINEAR_MODEL = [
         ("coefficient_table", '"sd": flat.std(axis=0, ddof=1)', '"sd": flat.var(axis=0, ddof=1)'),
         (
             "_mean_and_ends",
-            "interval_ends(rows, tails, axis=1)",
-            "interval_ends(rows, [0.25, 0.75], axis=1)",
+            "row_interval_ends(rows, tails)",
+            "row_interval_ends(rows, [0.25, 0.75])",
         ),
     ),
     *of(

@@ -20,6 +20,7 @@ from ..utils._numbers import interval_ends, interval_tails, real_array
 from ..utils._sklearn import check_is_fitted, check_sample_weight, validate_data
 from ..utils._tables import aligned, as_table, checked_names
 from ..utils._typing import AnyArray, FloatArray, MatrixLike, Table
+from ._quantiles import row_interval_ends
 
 # A fixed memory layout, so that results are bitwise the same for every layout of the input.
 INPUT = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
@@ -88,7 +89,7 @@ def _mean_and_ends(draws, tails):
     """Means and interval ends over the last of three axes, (n, m) each."""
     n, m, _ = draws.shape
     rows = draws.reshape(n * m, -1)
-    return tuple(each.reshape(n, m) for each in (rows.mean(axis=1), *interval_ends(rows, tails, axis=1)))
+    return tuple(each.reshape(n, m) for each in (rows.mean(axis=1), *row_interval_ends(rows, tails)))
 
 
 class DrawsPredictMixin:
@@ -447,7 +448,7 @@ class RegressorDrawsMixin:
         tails = interval_tails(interval)
         if of == "observation":
             return self._observation_interval(X, tails, exposure)
-        parts = [(means.mean(axis=1), *interval_ends(means, tails, axis=1)) for means in self._exposed(X, exposure)]
+        parts = [(means.mean(axis=1), *row_interval_ends(means, tails)) for means in self._exposed(X, exposure)]
         mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
         return mean, low, high
 

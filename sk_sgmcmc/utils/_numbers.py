@@ -5,9 +5,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy import special
 
-from ..kernels.math import order
 from ._warnings import warn_user
 
 MAX_JOBS = 1024
@@ -106,7 +104,13 @@ def interval_ends(draws, tails, axis=0):
     use. An interval therefore has its exact mass if there are enough draws, for example 19 for 90%. NumPy's default
     quantiles count K - 1 gaps instead: 90% intervals of 100 draws would cover 88.2%.
     """
-    n, mass = np.shape(draws)[axis], tails[1] - tails[0]
+    warn_of_few_draws(np.shape(draws)[axis], tails)
+    return np.quantile(draws, tails, axis=axis, method="weibull")
+
+
+def warn_of_few_draws(n, tails):
+    """Warn if an interval with these tails needs more than ``n`` draws."""
+    mass = tails[1] - tails[0]
     needed = int(np.ceil(2 / (1 - mass) - 1e-9)) - 1
     if n < needed:
         held = f"covers {(n - 1) / (n + 1):.0%} at most" if n > 1 else "has no width"
@@ -114,27 +118,6 @@ def interval_ends(draws, tails, axis=0):
             f"An interval of {mass:.3g} needs at least {needed} draws, but there {'are' if n > 1 else 'is'} {n}, so it "
             f"{held}. Keep more draws: fit with a larger n_iter or a smaller thin; partial_fit keeps few by design."
         )
-    if axis == 1 and isinstance(draws, np.ndarray) and draws.ndim == 2 and draws.dtype == np.float64:
-        return row_quantiles(draws, tails)
-    return np.quantile(draws, tails, axis=axis, method="weibull")
-
-
-def row_quantiles(draws, tails):
-    """The two "weibull" quantiles of each row of ``draws``, (2, n); much faster than ``numpy.quantile``.
-
-    ``draws`` is (n, m), finite, and ``tails`` are increasing.
-    """
-    n, m = draws.shape
-    at = np.clip([m * tail + tail - 1.0 for tail in tails], 0.0, m - 1.0)
-    first = at.astype(np.int64)
-    # A few numbers more than needed, if the draws are normal.
-    margins = [0.01 + 2.0 * np.sqrt(tail * (1.0 - tail) / m) for tail in tails]
-    scores = special.ndtri([min(tails[0] + margins[0], 1.0), max(tails[1] - margins[1], 0.0)])
-    pairs, scratch = np.empty((n, 4)), np.empty((2, m))
-    order.two_pairs(np.ascontiguousarray(draws), *first.tolist(), *scores.tolist(), scratch[0], scratch[1], pairs)
-    share = (at - first)[:, None]
-    lower, upper = pairs[:, ::2].T, pairs[:, 1::2].T
-    return np.where(share < 0.5, lower + (upper - lower) * share, upper - (upper - lower) * (1.0 - share))
 
 
 def holds_texts(X):

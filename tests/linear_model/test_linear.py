@@ -364,7 +364,7 @@ def test_a_pipeline_gives_spreads_intervals_and_names():
     with pytest.raises(ValueError, match=r"feature_names has shape \(3,\); it must hold 2 names"):
         pipe[-1].coef_table(feature_names=["intercept", *names])
     classifier = BayesianLogisticRegression(random_state=0, n_iter=20).fit(Z, np.arange(60) % 3)
-    assert list(classifier.coef_table(feature_names=names)["feature"]) == ["intercept", *names] * 3
+    assert list(classifier.coef_table(0.5, feature_names=names)["feature"]) == ["intercept", *names] * 3
 
 
 def test_what_cannot_be_fitted_is_named():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
+from sk_sgmcmc.linear_model._quantiles import row_quantiles
 from sk_sgmcmc.utils import _mixtures
 from sk_sgmcmc.utils._mixtures import central_moments, normal_mixture_quantile, poisson_mixture_quantiles
-from sk_sgmcmc.utils._numbers import row_quantiles
 
 TAILS = [1e-4, 0.05, 0.5, 0.95, 0.9999]
 
