@@ -562,9 +562,9 @@ LINEAR_MODEL = [
         ),
         ("coefficient_table", '"sd": flat.std(axis=0, ddof=1)', '"sd": flat.var(axis=0, ddof=1)'),
         (
-            "DrawsPredictMixin.predict_interval",
-            "interval_ends(p, tails, axis=1)",
-            "interval_ends(p, [0.25, 0.75], axis=1)",
+            "_mean_and_ends",
+            "row_interval_ends(rows, tails)",
+            "row_interval_ends(rows, [0.25, 0.75])",
         ),
     ),
     *of(

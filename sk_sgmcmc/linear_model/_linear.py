@@ -17,8 +17,8 @@ from ..dense.rows import LARGEST, less_offsets
 from ..exceptions import ChainDivergedError
 from ..kernels.models.linear import regression
 from ..utils._containers import refuse_dask
+from ..utils._dask import lazy_for_dask
 from ..utils._fingerprint import fingerprint
-from ..utils._numbers import normal_mixture_quantile
 from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import Interval, RegressorMixin
 from ..utils._tables import aligned
@@ -27,7 +27,8 @@ from ._base import BaseLinearModel
 from ._design import check_scale
 from ._input import row_offsets
 from ._normal import GibbsChain, GibbsData, NormalDesign, Sums
-from ._predict import RegressorDrawsMixin, checked_weights, numeric_responses, refuse_sizes
+from ._predict import RegressorDrawsMixin, checked_weights, near_rows, numeric_responses, refuse_sizes
+from ._predictive import NormalPredictive
 from ._prior import HalfT, InverseChiSquared, find_design, typical_scale
 
 _MAX_FEATURES = 5000
@@ -388,9 +389,6 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     def _means(self, eta):
         return eta
 
-    def _variances(self, means):
-        return self._all_samples["noise_scale"].reshape(-1) ** 2
-
     def _log_densities(self, y, means):
         noise = self._all_samples["noise_scale"].reshape(-1)
         return -0.5 * ((y - means) / noise) ** 2 - np.log(noise) - 0.5 * np.log(2.0 * np.pi)
@@ -398,9 +396,22 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     def _observations(self, means, rng):
         return means + self._all_samples["noise_scale"].reshape(-1) * rng.standard_normal(means.shape)
 
-    def _quantile(self, means, tail):
-        """Quantile of the mixture over draws of normal distributions."""
-        return normal_mixture_quantile(means, self._all_samples["noise_scale"].reshape(-1), tail)
+    def _predictive(self):
+        """The predictive distribution of observations at rows less the offsets."""
+        samples = self._all_samples
+        coef, noise = samples["coef"], samples["noise_scale"].reshape(-1)
+        return NormalPredictive(coef.reshape(-1, coef.shape[-1]), self._near_intercepts.reshape(-1), noise)
+
+    @lazy_for_dask(draws=())
+    def _predicted_means(self, X):
+        return self._predictive().mean(near_rows(self, X))
+
+    def _means_and_spreads(self, X):
+        return self._predictive().moments(near_rows(self, X))
+
+    def _observation_interval(self, X, tails, exposure):
+        mean, (low, high) = self._predictive().quantiles(near_rows(self, X), tails)
+        return mean, low, high
 
     def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Coefficient of determination R² of the predictions.

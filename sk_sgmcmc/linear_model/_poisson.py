@@ -16,6 +16,7 @@ from ..dense.rows import LARGEST
 from ..kernels.models import metrics
 from ..kernels.models.linear import regression
 from ..utils._containers import refuse_dask
+from ..utils._mixtures import poisson_mixture_quantiles
 from ..utils._numbers import real_array
 from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import RegressorMixin, _num_samples, check_is_fitted, check_sample_weight
@@ -245,10 +246,6 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         return np.exp(np.minimum(eta, np.log(LARGEST)))  # `fit` refuses larger counts as well
 
     @staticmethod
-    def _variances(means):
-        return means
-
-    @staticmethod
     def _log_densities(y, means):
         return special.xlogy(y, means) - means - special.gammaln(y + 1.0)
 
@@ -256,19 +253,17 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     def _observations(means, rng):
         return rng.poisson(np.minimum(means, _LARGEST_MEAN))
 
-    @staticmethod
-    def _quantile(means, tail):
-        """The smallest counts whose probability, under the mixture over draws, reaches ``tail``."""
-        wide = 10.0 * np.sqrt(means) + 30.0
-        low, high = np.floor(np.min(means - wide, axis=1)), np.ceil(np.max(means + wide, axis=1))
-        while True:
-            middle = np.floor(0.5 * (low + high))
-            if not np.any((low < middle) & (middle < high)):
-                break
-            below = special.pdtr(np.maximum(middle, 0.0)[:, None], means).mean(axis=1)
-            enough = (middle >= 0) & (below >= tail)
-            high, low = np.where(enough, middle, high), np.where(enough, low, middle)
-        return np.maximum(high, 0.0)
+    def _means_and_spreads(self, X, exposure=None):
+        parts = [
+            (mean := means.mean(axis=1), np.sqrt(means.var(axis=1) + mean)) for means in self._exposed(X, exposure)
+        ]
+        mean, std = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return mean, std
+
+    def _observation_interval(self, X, tails, exposure):
+        parts = [(means.mean(axis=1), *poisson_mixture_quantiles(means, tails)) for means in self._exposed(X, exposure)]
+        mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return mean, low, high
 
     @overload
     def predict(
@@ -306,7 +301,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         self._warn_of_forgotten("predict", exposure)
         if _is_one(exposure):
             return super().predict(X, return_std)
-        mean, std = self._means_and_spreads(self._exposed(X, exposure))
+        mean, std = self._means_and_spreads(X, exposure)
         return (mean, std) if return_std else mean
 
     def predict_interval(
@@ -340,7 +335,7 @@ class BayesianPoissonRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         """
         check_is_fitted(self, "samples_")
         self._warn_of_forgotten("predict_interval", exposure)
-        return self._intervals(self._exposed(X, exposure), interval, of)
+        return self._intervals(X, interval, of, exposure)
 
     def _log_likelihood_draws(self, X, y, exposure=None):
         self._refuse_forgotten("to_arviz", exposure)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Literal, overload
 
 import numpy as np
@@ -11,17 +13,19 @@ from sklearn.utils import Bunch
 
 from ..dense.rows import LARGEST, SMALLEST, less_offsets, refuse_extremes
 from ..metrics import effective_sample_size
-from ..utils._bit_stable import bit_stable_product
+from ..utils._bit_stable import bit_stable_product, one_blas_thread
 from ..utils._containers import refuse_dask
 from ..utils._dask import lazy_for_dask
 from ..utils._numbers import interval_ends, interval_tails, real_array
 from ..utils._sklearn import check_is_fitted, check_sample_weight, validate_data
-from ..utils._tables import aligned, as_table
+from ..utils._tables import aligned, as_table, checked_names
 from ..utils._typing import AnyArray, FloatArray, MatrixLike, Table
+from ._quantiles import row_interval_ends
 
 # A fixed memory layout, so that results are bitwise the same for every layout of the input.
 INPUT = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
-_CELLS = 20_000_000  # numbers in a block of predictions
+_CELLS = 1_000_000  # numbers in a block of predictions
+_NARROW = 64  # columns up to which one thread multiplies
 
 
 def coefficient_table(columns, draws, interval):
@@ -40,22 +44,52 @@ def coefficient_table(columns, draws, interval):
     return as_table(columns)
 
 
+def _column_names(estimator, feature_names):
+    """``feature_names``, or else the names of the columns in `fit`, as an array of objects."""
+    known = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(estimator.n_features_in_)])
+    return checked_names(feature_names, estimator.n_features_in_, np.asarray(known, dtype=object))
+
+
 def predictor_blocks(estimator, X, n_cells):
     """Linear predictors of rows under all draws, in blocks of about ``n_cells`` numbers.
 
     Yields a slice of rows and their predictors, (n, n_draws), or (n, n_draws * n_classes) for several classes.
     """
-    check_is_fitted(estimator, "samples_")
-    X = validate_data(estimator, X, reset=False, **INPUT)
-    refuse_extremes(X, getattr(estimator, "feature_names_in_", None))
+    X = near_rows(estimator, X)
     coef = estimator._all_samples["coef"]
     flat, intercept = coef.reshape(-1, coef.shape[-1]), estimator._near_intercepts.reshape(-1)
     step = max(1, n_cells // max(1, flat.shape[0]))
+    # Threads of BLAS wait for each other longer than the product of a narrow block takes.
+    threads = one_blas_thread if X.shape[1] <= _NARROW else nullcontext
     for lo in range(0, X.shape[0], step):
         rows = slice(lo, lo + step)
-        near = less_offsets(X[rows], estimator._offsets)
-        eta = near @ flat.T if sparse.issparse(near) else bit_stable_product(near, flat.T)
-        yield rows, eta + intercept
+        with threads():
+            eta = X[rows] @ flat.T if sparse.issparse(X) else bit_stable_product(X[rows], flat.T)
+        eta += intercept
+        yield rows, eta
+
+
+def near_rows(estimator, X):
+    """Checked rows less the estimator's offsets; dense or sparse."""
+    check_is_fitted(estimator, "samples_")
+    X = validate_data(estimator, X, reset=False, **INPUT)
+    refuse_extremes(X, getattr(estimator, "feature_names_in_", None))
+    return less_offsets(X, estimator._offsets)
+
+
+def _expit(eta):
+    """The logistic function, written over ``eta``; several times as fast as SciPy's."""
+    with np.errstate(over="ignore"):
+        np.exp(np.negative(eta, out=eta), out=eta)
+    eta += 1.0
+    return np.reciprocal(eta, out=eta)
+
+
+def _mean_and_ends(draws, tails):
+    """Means and interval ends over the last of three axes, (n, m) each."""
+    n, m, _ = draws.shape
+    rows = draws.reshape(n * m, -1)
+    return tuple(each.reshape(n, m) for each in (rows.mean(axis=1), *row_interval_ends(rows, tails)))
 
 
 class DrawsPredictMixin:
@@ -65,7 +99,7 @@ class DrawsPredictMixin:
         """Yield a slice of rows and their probabilities under all draws, (n, n_draws, n_classes), block by block."""
         for rows, eta in predictor_blocks(self, X, _CELLS):
             if len(self.classes_) == 2:
-                p = special.expit(eta)
+                p = _expit(eta)
                 p = np.stack([1.0 - p, p], axis=-1)
             else:
                 p = special.softmax(eta.reshape(len(eta), -1, len(self.classes_)), axis=-1)
@@ -93,6 +127,9 @@ class DrawsPredictMixin:
         ndarray, lazy for a Dask array, of shape (n_samples, n_classes)
             Rows sum to 1.
         """
+        if len(self.classes_) == 2:
+            second = np.concatenate([_expit(eta).mean(axis=1) for _, eta in predictor_blocks(self, X, _CELLS)])
+            return np.column_stack([1.0 - second, second])
         return np.concatenate([p.mean(axis=1) for _, p in self._probabilities(X)])
 
     @lazy_for_dask(lambda self: len(self.classes_), draws=())
@@ -194,9 +231,20 @@ class DrawsPredictMixin:
         ((100, 2), True)
         """
         tails = interval_tails(interval)
-        parts = [(p.mean(axis=1), *interval_ends(p, tails, axis=1)) for _, p in self._probabilities(X)]
+        parts = [_mean_and_ends(p, tails) for p in self._class_probabilities(X)]
         mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
+        if len(self.classes_) == 2:
+            mean, low, high = (np.hstack([1.0 - other, own]) for own, other in ((mean, mean), (low, high), (high, low)))
         return mean, low, high
+
+    def _class_probabilities(self, X):
+        """Yield probabilities of the classes, or of the second of two, (n, n_classes or 1, n_draws), by blocks."""
+        if len(self.classes_) == 2:
+            for _, eta in predictor_blocks(self, X, _CELLS):
+                yield _expit(eta)[:, None]
+        else:
+            for _, p in self._probabilities(X):
+                yield p.transpose(0, 2, 1)
 
     def _log_likelihood_draws(self, X, y):
         """Log probability of each row's label under each draw, (n_chains, n_kept, n_rows)."""
@@ -255,13 +303,16 @@ class DrawsPredictMixin:
         total, noise = np.concatenate(total), np.concatenate(noise)
         return Bunch(total=total, aleatoric=noise, epistemic=np.maximum(total - noise, 0.0))
 
-    def coef_table(self, interval: float = 0.9) -> Table:
+    def coef_table(self, interval: float = 0.9, *, feature_names: Sequence[str] | AnyArray | None = None) -> Table:
         """Coefficients with their uncertainty.
 
         Parameters
         ----------
         interval : float, default=0.9
             Posterior mass between ``low`` and ``high``.
+        feature_names : array-like of str of shape (n_features,), default=None
+            Names of the columns of X, without the intercept. None: the names of the data frame passed to `fit`, or
+            "x0", "x1" and so on.
 
         Returns
         -------
@@ -281,7 +332,7 @@ class DrawsPredictMixin:
         (5, True)
         """
         check_is_fitted(self, "samples_")
-        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        names = _column_names(self, feature_names)
         draws = np.concatenate([self._all_samples["intercept"][..., None], self._all_samples["coef"]], axis=-1)
         labels = self.classes_[1:] if draws.shape[2] == 1 else self.classes_
         if not self.fit_intercept:
@@ -293,9 +344,6 @@ class DrawsPredictMixin:
             "feature": np.tile(np.asarray(names, dtype=object), len(labels)),
         }
         return coefficient_table(columns, draws.reshape(*draws.shape[:2], -1), interval)
-
-
-_INTERVAL_CELLS = 4_000_000  # numbers in a block of predictions
 
 
 def numeric_responses(estimator, X, y, reset):
@@ -314,15 +362,15 @@ class RegressorDrawsMixin:
     A subclass implements these methods. Means are (n_rows, n_draws):
 
     - ``_means(eta)``: means of new observations, given their linear predictors.
-    - ``_variances(means)``: variances of new observations under each draw.
-    - ``_quantile(means, tail)``: quantiles of the mixture over draws.
+    - ``_means_and_spreads(X)``: means and standard deviations of new observations, (n_rows,).
+    - ``_observation_interval(X, tails, exposure)``: their means and two quantiles, (n_rows,).
     - ``_log_densities(y, means)``: log densities of observations.
     - ``_observations(means, rng)``: simulated observations.
     """
 
     def _blocks(self, X):
         """Yield means of new observations under each draw, (n, n_draws), block by block of rows."""
-        for _, eta in predictor_blocks(self, X, _INTERVAL_CELLS):
+        for _, eta in predictor_blocks(self, X, _CELLS):
             yield self._means(eta)
 
     def _exposed(self, X, exposure):
@@ -359,15 +407,7 @@ class RegressorDrawsMixin:
         if not return_std:
             return self._predicted_means(X)
         refuse_dask(X)
-        return self._means_and_spreads(self._blocks(X))
-
-    def _means_and_spreads(self, blocks):
-        parts = []
-        for means in blocks:
-            noise = np.broadcast_to(self._variances(means), means.shape).mean(axis=1)
-            parts.append((means.mean(axis=1), np.sqrt(means.var(axis=1) + noise)))
-        mean, std = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return mean, std
+        return self._means_and_spreads(X)
 
     def predict_interval(
         self, X: MatrixLike, interval: float = 0.9, *, of: Literal["observation", "mean"] = "observation"
@@ -400,18 +440,15 @@ class RegressorDrawsMixin:
         >>> bool(80 <= ((low <= y) & (y <= high)).sum())  # of 100 observations
         True
         """
-        return self._intervals(self._blocks(X), interval, of)
+        return self._intervals(X, interval, of)
 
-    def _intervals(self, blocks, interval, of):
+    def _intervals(self, X, interval, of, exposure=None):
         if of not in ("observation", "mean"):
             raise ValueError(f'of={of!r} is unknown; use "observation" or "mean".')
-        tails, parts = interval_tails(interval), []
-        for means in blocks:
-            if of == "mean":
-                ends = interval_ends(means, tails, axis=1)
-            else:
-                ends = [self._quantile(means, tail) for tail in tails]
-            parts.append((means.mean(axis=1), *ends))
+        tails = interval_tails(interval)
+        if of == "observation":
+            return self._observation_interval(X, tails, exposure)
+        parts = [(means.mean(axis=1), *row_interval_ends(means, tails)) for means in self._exposed(X, exposure)]
         mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
         return mean, low, high
 
@@ -434,13 +471,16 @@ class RegressorDrawsMixin:
         """Concatenate blocks (n, n_draws) and reshape them to (n_chains, n_kept, n_rows)."""
         return np.concatenate(parts).T.reshape(*self._all_samples["coef"].shape[:2], -1)
 
-    def coef_table(self, interval: float = 0.9) -> Table:
+    def coef_table(self, interval: float = 0.9, *, feature_names: Sequence[str] | AnyArray | None = None) -> Table:
         """Coefficients with their uncertainty.
 
         Parameters
         ----------
         interval : float, default=0.9
             Posterior mass between ``low`` and ``high``.
+        feature_names : array-like of str of shape (n_features,), default=None
+            Names of the columns of X, without the intercept. None: the names of the data frame passed to `fit`, or
+            "x0", "x1" and so on.
 
         Returns
         -------
@@ -459,7 +499,7 @@ class RegressorDrawsMixin:
         4
         """
         check_is_fitted(self, "samples_")
-        names = [*getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])]
+        names = _column_names(self, feature_names)
         draws = self._all_samples["coef"]
         if self.fit_intercept:
             names = ["intercept", *names]

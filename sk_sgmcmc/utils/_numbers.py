@@ -5,7 +5,6 @@ from numbers import Integral, Real
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy import special
 
 from ._warnings import warn_user
 
@@ -105,7 +104,13 @@ def interval_ends(draws, tails, axis=0):
     use. An interval therefore has its exact mass if there are enough draws, for example 19 for 90%. NumPy's default
     quantiles count K - 1 gaps instead: 90% intervals of 100 draws would cover 88.2%.
     """
-    n, mass = np.shape(draws)[axis], tails[1] - tails[0]
+    warn_of_few_draws(np.shape(draws)[axis], tails)
+    return np.quantile(draws, tails, axis=axis, method="weibull")
+
+
+def warn_of_few_draws(n, tails):
+    """Warn if an interval with these tails needs more than ``n`` draws."""
+    mass = tails[1] - tails[0]
     needed = int(np.ceil(2 / (1 - mass) - 1e-9)) - 1
     if n < needed:
         held = f"covers {(n - 1) / (n + 1):.0%} at most" if n > 1 else "has no width"
@@ -113,7 +118,6 @@ def interval_ends(draws, tails, axis=0):
             f"An interval of {mass:.3g} needs at least {needed} draws, but there {'are' if n > 1 else 'is'} {n}, so it "
             f"{held}. Keep more draws: fit with a larger n_iter or a smaller thin; partial_fit keeps few by design."
         )
-    return np.quantile(draws, tails, axis=axis, method="weibull")
 
 
 def holds_texts(X):
@@ -152,29 +156,3 @@ def indices(name, given, n):
     if given.ndim != 1 or not given.size or given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= n:
         raise ValueError(f"{name}={given.tolist()} must be indices of {name}, from 0 to {n - 1}.")
     return given
-
-
-def normal_mixture_quantile(means, scales, tail):
-    """Quantiles of mixtures of normal distributions, by bisection.
-
-    Parameters
-    ----------
-    means : ndarray of shape (n_mixtures, n_parts)
-    scales : ndarray of shape (n_parts,)
-        Standard deviations.
-    tail : float
-        Probability below the quantile.
-
-    Returns
-    -------
-    quantiles : ndarray of shape (n_mixtures,)
-    """
-    ends = means + scales * special.ndtri(tail)
-    low, high = ends.min(axis=1), ends.max(axis=1)
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        if np.all(high - low <= 1e-6 * scales.mean()):
-            break
-        below = special.ndtr((middle[:, None] - means) / scales).mean(axis=1) < tail
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return 0.5 * (low + high)

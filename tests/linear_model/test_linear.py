@@ -7,9 +7,12 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import sparse, stats
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from sk_sgmcmc import BayesianLinearRegression
+from sk_sgmcmc import BayesianLinearRegression, BayesianLogisticRegression
 from sk_sgmcmc.dense.tuning import DenseGradient
 from sk_sgmcmc.exceptions import ChainDivergedError
 from sk_sgmcmc.kernels.models.linear.design import KINKS
@@ -313,6 +316,55 @@ def test_predictions_are_those_of_the_mixture_over_draws():
     np.testing.assert_allclose([low[0], high[0]], np.quantile(means, [0.05, 0.95], method="weibull"))
     with pytest.raises(ValueError, match="of='all'"):
         model.predict_interval(X, of="all")
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(10, 3), (300, 3), (5000, 3), (3000, 30)])
+def test_intervals_are_those_of_all_draws_for_every_row(n_rows, n_columns):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, n_columns)) * 10.0 ** rng.integers(-3, 4, size=n_columns) + 5.0
+    y = 1e3 + X[:, 0] / X[:, 0].std() + rng.normal(size=n_rows)
+    model = BayesianLinearRegression(random_state=0, n_iter=400).fit(X, y)
+    draws = model._all_samples
+    for scale in (1.0, 100.0):  # the second far outside the data
+        new = X.mean(axis=0) + scale * (X[:9] - X.mean(axis=0))
+        means = new @ draws["coef"][0].T + draws["intercept"][0]
+        noise = draws["noise_scale"][0]
+        mean, std = model.predict(new, return_std=True)
+        np.testing.assert_allclose(mean, means.mean(axis=1), rtol=1e-9)
+        np.testing.assert_allclose(std, np.sqrt(means.var(axis=1) + np.mean(noise**2)), rtol=1e-6)
+        for interval in (0.9, 0.999):
+            _, *ends = model.predict_interval(new, interval)
+            for found, tail in zip(ends, ((1 - interval) / 2, (1 + interval) / 2), strict=True):
+                below = [stats.norm.cdf(q, m, noise).mean() for q, m in zip(found, means, strict=True)]
+                np.testing.assert_allclose(below, tail, rtol=1e-5, atol=2e-8)
+    whole = model.predict_interval(X[:7])
+    for i in (0, 6):
+        np.testing.assert_array_equal(np.ravel(model.predict_interval(X[i : i + 1])), [end[i] for end in whole])
+    thin = sparse.csr_array(X[:7])
+    for ours, theirs in zip(
+        model.predict_interval(thin) + model.predict(thin, True), whole + model.predict(X[:7], True), strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_a_pipeline_gives_spreads_intervals_and_names():
+    X, y = rows(60)
+    X[:, 1] = np.arange(60) % 2
+    columns = make_column_transformer((StandardScaler(), [0]), (OneHotEncoder(drop="first"), [1]))
+    pipe = make_pipeline(columns, BayesianLinearRegression(random_state=0, n_iter=100)).fit(X, y)
+    Z = pipe[:-1].transform(X)
+    for ours, theirs in zip(pipe.predict(X, return_std=True), pipe[-1].predict(Z, return_std=True), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    mean, low, high = pipe[-1].predict_interval(Z)
+    assert np.all((low < mean) & (mean < high))
+    names = pipe[:-1].get_feature_names_out()
+    table = pipe[-1].coef_table(feature_names=names)
+    assert list(table["feature"]) == ["intercept", "standardscaler__x0", "onehotencoder__x1_1.0"]
+    assert list(pipe[-1].coef_table()["feature"]) == ["intercept", "x0", "x1"]
+    with pytest.raises(ValueError, match=r"feature_names has shape \(3,\); it must hold 2 names"):
+        pipe[-1].coef_table(feature_names=["intercept", *names])
+    classifier = BayesianLogisticRegression(random_state=0, n_iter=20).fit(Z, np.arange(60) % 3)
+    assert list(classifier.coef_table(0.5, feature_names=names)["feature"]) == ["intercept", *names] * 3
 
 
 def test_what_cannot_be_fitted_is_named():

@@ -20,7 +20,8 @@ from ...utils._bit_stable import bit_stable_product
 from ...utils._containers import refuse_dask
 from ...utils._dask import lazy_for_dask
 from ...utils._labels import check_labels
-from ...utils._numbers import interval_ends, interval_tails, normal_mixture_quantile
+from ...utils._mixtures import normal_mixture_quantile
+from ...utils._numbers import interval_ends, interval_tails
 from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import SCALE_CONSTRAINT, ClassifierMixin, RegressorMixin, StrOptions
 from ...utils._tables import aligned
