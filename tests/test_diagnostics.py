@@ -70,7 +70,7 @@ def waves(n_effective, n_kept, shape=(), n_chains=1, seed=0):
 def test_every_fit_has_the_table_and_it_is_right_about_finite_numbers(case):
     model = case.fitted(n_iter=60, n_chains=2)
     table = model.diagnostics_
-    assert [name for name in table.keys() if name != "bias"] == COLUMNS
+    assert [name for name in table if name != "bias"] == COLUMNS
     assert len(table["quantity"]) and len(set(table["quantity"])) == len(table["quantity"])
     assert np.all(np.isfinite(table["mean"]))
     known = np.isfinite(table["r_hat"])
