@@ -77,6 +77,8 @@ class Sampler(BaseEstimator):
         The numbers that kernels read after the step size, in ``hyper``.
     ``_stable_step(curvature, noise)`` or ``_simplex_schedule(noisy)``
         The automatic step size; without these methods, ``step_size="auto"`` is an error.
+    ``_linear_chain(curvatures, h, noise_variances)``
+        What a step is on a Gaussian, from which the bias of draws on flat space is predicted; None: not known.
     ``_report(states)``
         Sets fitted attributes from the states of the chains.
     ``_kernels(geometry)``
