@@ -35,7 +35,7 @@ _SEVERAL_STEPS = 10_000
 _USUAL_REACH, _STIFF_REACH = 1.0, 1.4
 
 
-def _is_wide(X, n_predictors):
+def is_wide(X, n_predictors):
     """Whether the coefficients are too many for their Hessian to be factorised."""
     return n_predictors * (X.shape[1] + 1) > MAX_ENTRIES
 
@@ -158,7 +158,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
         used = weight > 0
         if not used.all():
             X, y, weight = X[used], y[used], weight[used]
-        if _is_wide(X, n_predictors):
+        if is_wide(X, n_predictors):
             X = sparse.csr_matrix(X)
         elif sparse.issparse(X) and X.nnz > _DENSE_SHARE * X.shape[0] * X.shape[1]:
             X = X.toarray()
@@ -233,7 +233,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
     def _design_of(self, rows, prior, reference=None, start=None):
         """The design of rows under a `Quadratic` prior."""
         k = self._n_predictors
-        kind = DiagonalDesign if _is_wide(rows[0], k) else Design
+        kind = DiagonalDesign if is_wide(rows[0], k) else Design
         return kind(*rows, k, prior, self.fit_intercept, self.control_variates, reference, self._likelihood, start)
 
     def _run_in(self, design, n_entries, sampler, X, y, weight, before):
@@ -270,7 +270,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
             design.refuse_metric(sampler)
             X = X.toarray() if sparse.issparse(X) else X
         rows = design.rows(X)
-        outputs = self._likelihood.outputs(y, design.eta(rows))
+        outputs = design.likelihood.outputs(y, design.eta(rows))
         is_sparse = sparse.issparse(X)
         params = design.params(is_sparse, sampler._reads_log_density)
         signal = self._signal(is_sparse, design.n_predictors)
