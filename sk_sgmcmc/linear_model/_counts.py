@@ -53,8 +53,8 @@ class BaseCountRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
         sample_weight : array-like of shape (n_samples,), default=None
             Each row counts this many times.
         exposure : float or array-like of shape (n_samples,), default=None
-            Time, area or population in which each count was made; positive. If you pass it, `score`, `partial_fit` and
-            `resume` require it too, and predictions without it warn that they are rates.
+            Time, area or population in which each count was made; positive. If you pass it, later methods that read
+            counts require it too, such as `score` and `resume`, and predictions without it warn that they are rates.
 
         Returns
         -------
@@ -86,8 +86,8 @@ class BaseCountRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
 
         Parameters
         ----------
-        X, y, sample_weight, exposure : same type and content as given to `fit`, or to the last `partial_fit`
-            The data. A saved estimator contains only those rows of a stream that later calls may need again.
+        X, y, sample_weight, exposure : same type and content as given to the last call that added rows
+            The data. A saved estimator does not contain them.
 
         Returns
         -------

@@ -108,7 +108,7 @@ class BayesianNegativeBinomialRegressor(BaseCountRegressor):
         """Responses are counts and logarithms of exposures, since exposures cannot be part of the weights."""
         if y.max() > _LARGEST_COUNT:
             raise ValueError(
-                f"y must hold counts of at most {_LARGEST_COUNT:g}; got {y.max():g}. Model the logarithm of such "
+                f"`y` must hold counts of at most {_LARGEST_COUNT:g}; got {y.max():g}. Model the logarithm of such "
                 "responses by BayesianLinearRegression."
             )
         return X, np.column_stack([y, np.zeros(len(y)) if exposure is None else np.log(exposure)]), weight

@@ -40,6 +40,7 @@ class BayesianPoissonRegressor(BaseCountRegressor):
 
     See Also
     --------
+    BayesianNegativeBinomialRegressor : Regression of overdispersed counts.
     BayesianLinearRegression : Regression with normal noise.
     sklearn.linear_model.PoissonRegressor : The posterior mode, with ``alpha = 1 / (n_samples * prior_scale**2)``.
 
@@ -51,7 +52,8 @@ class BayesianPoissonRegressor(BaseCountRegressor):
     :math:`e` for a typical column.
 
     Counts ``y`` with ``exposure=t`` have the same posterior as rates ``y / t`` with ``sample_weight=t``, the form that
-    scikit-learn's ``PoissonRegressor`` takes. If counts are overdispersed, intervals are too narrow.
+    scikit-learn's ``PoissonRegressor`` takes. If counts are overdispersed, intervals are too narrow;
+    use `BayesianNegativeBinomialRegressor`.
 
     References
     ----------
