@@ -100,6 +100,9 @@ class BaseLinearModel(BaseDenseSGMCMC):
     _n_predictors = 1
     _unused_by_predictions = (*BaseDenseSGMCMC._unused_by_predictions, "_design", "_stream")
     _stream = None  # a `Stream`
+    _stream_kind = Stream
+    # Parameters that must not change between calls of `partial_fit`.
+    _fixed_in_stream = ("fit_intercept", "prior", "prior_scale", "intercept_prior_scale")
     _check_definitions = (*BaseDenseSGMCMC._check_definitions, FAR_FROM_MODE, SORTED_STREAM)
 
     _parameter_constraints = {
@@ -169,7 +172,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
         before = getattr(self, "_chains", None)
         if before is None:
             return self._start_chains(sampler, data, n_predictors, keep_rows=True)
-        self._refuse_changes(("fit_intercept", "prior", "prior_scale", "intercept_prior_scale"), "partial_fit")
+        self._refuse_changes(self._fixed_in_stream, "partial_fit")
         rows = self._less_offsets(data)
         last, stream = self._with_units_of_new_columns(rows, self._design, self._stream)
         rows, design, self._stream = stream.next(rows, last, self._first_design, self._design_of)
@@ -184,7 +187,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
         self._standardises = self.prior_scale == "auto" and not self._is_given_sparse
         self._warn_of_prior(rows[0], rows[2])
         design = self._first_design(rows)
-        self._stream = Stream.first(rows, design, keep_rows)
+        self._stream = self._stream_kind.first(rows, design, keep_rows)
         self.n_samples_seen_ = len(data[1])
         return self._run_in(design, design.mode.size, sampler, *rows, None)
 

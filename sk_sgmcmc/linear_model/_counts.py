@@ -53,8 +53,8 @@ class BaseCountRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
         sample_weight : array-like of shape (n_samples,), default=None
             Each row counts this many times.
         exposure : float or array-like of shape (n_samples,), default=None
-            Time, area or population in which each count was made; positive. If you pass it, later methods that read
-            counts require it too, such as `score` and `resume`, and predictions without it warn that they are rates.
+            Time, area or population in which each count was made; positive. If you pass it, `score`, `partial_fit` and
+            `resume` require it too, and predictions without it warn that they are rates.
 
         Returns
         -------
@@ -77,6 +77,29 @@ class BaseCountRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
         return self._start_chains(sampler, self._checked(X, y, sample_weight, exposure), 1)
 
     @all_or_nothing
+    def partial_fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, exposure: ArrayLike | None = None
+    ) -> Self:
+        """Continue with further rows.
+
+        The notes of the class say what represents the rows of earlier calls.
+
+        Parameters
+        ----------
+        X, y, sample_weight, exposure : as for `fit`
+            Further rows.
+
+        Returns
+        -------
+        self : object
+            Fitted.
+        """
+        self._validate_params()
+        sampler, _ = self._checked_sampler()
+        data = self._checked(X, y, sample_weight, exposure, reset=not hasattr(self, "_design"), method="partial_fit")
+        return self._continue_chains(sampler, data, 1)
+
+    @all_or_nothing
     def resume(  # type: ignore[override]
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, exposure: ArrayLike | None = None
     ) -> Self:
@@ -86,8 +109,8 @@ class BaseCountRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
 
         Parameters
         ----------
-        X, y, sample_weight, exposure : same type and content as given to the last call that added rows
-            The data. A saved estimator does not contain them.
+        X, y, sample_weight, exposure : same type and content as given to `fit`, or to the last `partial_fit`
+            The data. A saved estimator contains only those rows of a stream that later calls may need again.
 
         Returns
         -------

@@ -15,6 +15,7 @@ from ._base import is_wide
 from ._counts import LARGEST_MEAN, BaseCountRegressor
 from ._design import Design, DiagonalDesign, check_scale, log_likelihoods
 from ._dispersion import DispersedDesign, DispersionPrior, DistinctCounts, OverdispersedCounts, rising
+from ._stream import ExactStream
 
 _FEW_DRAWS = 50  # from which a quantile of the mixture over draws is first estimated
 _LARGEST_COUNT = 1e15  # larger counts differ by 1 from none of their neighbours after arithmetic in float64
@@ -69,9 +70,12 @@ class BayesianNegativeBinomialRegressor(BaseCountRegressor):
     contribute jointly with the coefficients; the sum of all :math:`\log \Gamma(y_i + 1/a) - \log \Gamma(1/a)` is read
     from a table.
 
-    Priors of the coefficients, ``prior_scale="auto"`` and control variates are as in `BayesianPoissonRegressor`. There
-    is no ``partial_fit``: no statistic of fixed size represents earlier rows exactly. Unlike in Poisson regression,
-    counts with exposures differ from weighted rates.
+    Priors of the coefficients, ``prior_scale="auto"`` and control variates are as in `BayesianPoissonRegressor`. Unlike
+    in Poisson regression, counts with exposures differ from weighted rates.
+
+    No statistic of fixed size represents earlier rows exactly. `partial_fit` therefore keeps all rows of a stream in
+    memory and reads all of them, so its posterior is that of `fit` on all rows. `fit` keeps its rows
+    only if X has at most 2,000,000 entries; `partial_fit` cannot continue after `fit` on more.
 
     References
     ----------
@@ -97,6 +101,8 @@ class BayesianNegativeBinomialRegressor(BaseCountRegressor):
     dispersion_prior_scale: float = 1.0
 
     _offers = (("euclidean", "gradient"),)
+    _stream_kind = ExactStream
+    _fixed_in_stream = (*BaseCountRegressor._fixed_in_stream, "dispersion_prior_scale")
 
     _parameter_constraints = {
         **BaseCountRegressor._parameter_constraints,
@@ -117,6 +123,9 @@ class BayesianNegativeBinomialRegressor(BaseCountRegressor):
         check_scale("dispersion_prior_scale", self.dispersion_prior_scale)
         self._distinct = DistinctCounts(rows[1][:, 0], rows[2])
         return super()._first_design(rows)
+
+    def _with_units_of_new_columns(self, rows, design, stream):
+        return design, stream  # `_first_design` finds the units of all columns again
 
     def _design_of(self, rows, prior, reference=None, start=None):
         kind = DiagonalDesign if is_wide(rows[0], 1) else Design

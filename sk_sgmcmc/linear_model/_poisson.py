@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import special
 
-from ..base import all_or_nothing
 from ..dense.chain import Metric
 from ..dense.rows import LARGEST
 from ..kernels.models import metrics
 from ..kernels.models.linear import regression
 from ..utils._parameters import keyword_parameters
-from ..utils._typing import MatrixLike
 from ._counts import LARGEST_MEAN, BaseCountRegressor
 from ._design import COUNTS
 from ._predict import refuse_sizes
@@ -46,7 +41,8 @@ class BayesianPoissonRegressor(BaseCountRegressor):
 
     Notes
     -----
-    Coordinates, control variates, streams, sparse and wide rows, ``prior="laplace"`` and the columns to which
+    `partial_fit` represents the rows of earlier calls by a Gaussian where it is accurate enough, and otherwise reads
+    them again. Coordinates, control variates, sparse and wide rows, ``prior="laplace"`` and the columns to which
     ``prior_scale="auto"`` refers are as in `BayesianLogisticRegression`. ``prior_scale="auto"`` takes the mode of the
     posterior of :math:`\log \sigma`, under a half-Cauchy prior on :math:`\sigma` whose median multiplies the mean by
     :math:`e` for a typical column.
@@ -76,27 +72,6 @@ class BayesianPoissonRegressor(BaseCountRegressor):
     """
 
     _likelihood = COUNTS
-
-    @all_or_nothing
-    def partial_fit(
-        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, exposure: ArrayLike | None = None
-    ) -> Self:
-        """Continue with further rows; a Gaussian represents the rows of earlier calls where it is accurate enough.
-
-        Parameters
-        ----------
-        X, y, sample_weight, exposure : as for `fit`
-            Further rows.
-
-        Returns
-        -------
-        self : object
-            Fitted.
-        """
-        self._validate_params()
-        sampler, _ = self._checked_sampler()
-        data = self._checked(X, y, sample_weight, exposure, reset=not hasattr(self, "_design"), method="partial_fit")
-        return self._continue_chains(sampler, data, 1)
 
     @staticmethod
     def _as_rows(X, y, weight, exposure):

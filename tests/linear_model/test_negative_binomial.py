@@ -9,7 +9,7 @@ from scipy import sparse, special, stats
 
 from sk_sgmcmc import BayesianNegativeBinomialRegressor, BayesianPoissonRegressor
 from sk_sgmcmc.dense.tuning import DenseGradient
-from sk_sgmcmc.linear_model import _base
+from sk_sgmcmc.linear_model import _base, _stream
 from sk_sgmcmc.linear_model._dispersion import DispersionPrior, DistinctCounts, OverdispersedCounts, rising
 from sk_sgmcmc.linear_model._negative_binomial import distribution_function, mixture_quantile
 from sk_sgmcmc.samplers import HMC
@@ -260,6 +260,34 @@ def test_saved_runs_continue():
     stopped.resume(X, y, exposure=time)
     for name in ("coef", "dispersion"):
         np.testing.assert_array_equal(stopped.samples_[name], whole.samples_[name])
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_a_stream_has_the_posterior_of_all_rows(as_sparse, monkeypatch):
+    X, y, time = rows()
+    X[:60, 2] = 5.0  # constant in the first block
+    X = sparse.csr_array(X - [0.0, 100.0, 5.0]) if as_sparse else X
+    args = {"random_state": 0, "n_iter": 4000}
+    whole = BayesianNegativeBinomialRegressor(**args).fit(X, y, exposure=time)
+    stream = BayesianNegativeBinomialRegressor(**args)
+    blocks = [(X[part], y[part], time[part]) for part in (slice(60), slice(60, 90), slice(90, None))]
+    for each, counts, exposure in blocks:
+        stream.partial_fit(each, counts, exposure=exposure)
+    assert stream.n_samples_seen_ == 200
+    np.testing.assert_allclose(stream._design.mode, whole._design.mode, rtol=1e-5)
+    np.testing.assert_allclose(stream.coef_prior_scale_, whole.coef_prior_scale_, rtol=1e-5)
+    spread = whole._all_samples["dispersion"].std()
+    assert abs(stream.dispersion_ - whole.dispersion_) < 0.2 * spread
+    with pytest.raises(ValueError, match="dispersion_prior_scale"):
+        stream.set_params(dispersion_prior_scale=3.0).partial_fit(*blocks[0][:2], exposure=blocks[0][2])
+    assert stream.n_samples_seen_ == 200
+    whole.partial_fit(*blocks[0][:2], exposure=blocks[0][2])
+    assert whole.n_samples_seen_ == 260
+    monkeypatch.setattr(_stream, "_MAX_NUMBERS_KEPT", 100)
+    whole = BayesianNegativeBinomialRegressor(n_iter=40, random_state=0).fit(X, y, exposure=time)
+    with pytest.raises(ValueError, match="`partial_fit` needs all earlier rows, but `fit` keeps them only if X"):
+        whole.partial_fit(*blocks[0][:2], exposure=blocks[0][2])
+    assert whole.n_samples_seen_ == 200
 
 
 def test_predictions_are_those_of_the_mixture_over_draws():
