@@ -32,8 +32,8 @@ class BayesianNegativeBinomialRegressor(BaseCountRegressor):
     Parameters
     ----------
     dispersion_prior_scale : float, default=1
-        Scale :math:`s` of the half-Cauchy prior of :math:`\sqrt a`, which is its median. Given their columns, rates of
-        rows vary around their mean with the coefficient of variation :math:`\sqrt a`.
+        Scale, and median, of the half-Cauchy prior of :math:`\sqrt a`. This is the coefficient of variation of the rates
+        of rows with equal columns.
 
     Attributes
     ----------
@@ -74,8 +74,8 @@ class BayesianNegativeBinomialRegressor(BaseCountRegressor):
     in Poisson regression, counts with exposures differ from weighted rates.
 
     No statistic of fixed size represents earlier rows exactly. `partial_fit` therefore keeps all rows of a stream in
-    memory and reads all of them, so its posterior is that of `fit` on all rows. `fit` keeps its rows
-    only if X has at most 2,000,000 entries; `partial_fit` cannot continue after `fit` on more.
+    memory and reads all of them, so its posterior is that of `fit` on all rows. `fit` keeps its rows only if X has at
+    most 2,000,000 entries; `partial_fit` cannot continue after `fit` on more. A saved estimator contains kept rows.
 
     References
     ----------
