@@ -32,8 +32,8 @@ class BayesianNegativeBinomialRegressor(BaseCountRegressor):
     Parameters
     ----------
     dispersion_prior_scale : float, default=1
-        Scale, and median, of the half-Cauchy prior of :math:`\sqrt a`. This is the coefficient of variation of the rates
-        of rows with equal columns.
+        Scale, and median, of the half-Cauchy prior of :math:`\sqrt a`, the coefficient of variation of the rates of
+        rows with equal columns.
 
     Attributes
     ----------
