@@ -219,7 +219,7 @@ class DispersedDesign:
             before, v = inner.mode, best
         self.mode = np.append(inner.mode, v)
         first, second, mixed = inner.likelihood.slopes(y, eta)
-        self._slopes = weight @ first, weight @ second
+        self._slopes = weight @ first, weight @ (second - first)  # in the relative change of the dispersion
         self._mixed = rows.pull((weight * mixed)[:, None]).ravel()
 
     def _find(self, v, y, weight, eta, variances):
@@ -292,7 +292,7 @@ class DispersedDesign:
         slope, curvature = (each * (order >= least) for each, least in zip(self._slopes, (1, 2), strict=True))
         mixed = np.zeros(inner.mode.size)
         if order == layout.SECOND_ORDER:
-            mixed = self.spread * (inner.whitener.T @ self._mixed)
+            mixed = inner.whitener.T @ self._mixed
         head, table = self.distinct.table()
         of_coef[layout.FURTHER] = of_coef.size
         own = [self.mode[-1], self.spread, self.dispersion_prior.log_square, slope, curvature, *head]

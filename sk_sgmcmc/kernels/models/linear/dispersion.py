@@ -9,10 +9,14 @@ likelihood of a count y is
 The sum of S over rows is a function of v alone. It is read from a table, so minibatches add no noise to it. ``y`` of a
 row is (count, log exposure, eta at the mode, e^z / (1 + e^z) there, log(1 + e^z) there).
 
+Control variates expand the rest in eta and in the relative change of the dispersion, t = e^(v - v0) - 1. Unlike an
+expansion in v, it remains accurate for dispersions near 0, where v spreads widely. Beyond t = e^`FARTHEST` - 1, t stays
+constant in the expansion; any function may serve as a control variate, since its exact sum is added.
+
 From ``params[FURTHER]`` on, ``params`` contains v0, the spread, the logarithm of the square of the prior's scale, the
-first and second derivatives in v of the rows at the mode, and the table's first v, its step and its number of points.
-They are followed by the mixed derivatives of the rows in v and in each of the m coordinates, times the spread, and by
-the table: values, first and second derivatives. Derivatives are 0 where control variates do not use them.
+first and second derivatives in t of the rows at the mode, and the table's first v, its step and its number of points.
+They are followed by the mixed derivatives of the rows in t and in each of the m coordinates, and by the table: values,
+first and second derivatives. Derivatives are 0 where control variates do not use them.
 """
 
 import numpy as np
@@ -22,6 +26,13 @@ from ...runners import DENSE_SIGNAL
 from .design import BLOCK, CONTROL, FURTHER, SECOND_ORDER, add_pull, finish, predict, unwhiten
 
 FIXED = 8  # numbers before the mixed derivatives
+FARTHEST = 3.0
+
+
+@helper
+def relative_change(s):
+    """t of the control variates, and its derivative, where v is s larger than at the mode."""
+    return np.expm1(min(s, FARTHEST)), np.exp(s) if s < FARTHEST else 0.0
 
 
 @helper
@@ -34,6 +45,7 @@ def count_residuals(e, s, y, weight, lo, m, params, r, total):
     v = v0 + s
     size, size0 = np.exp(-v), np.exp(-v0)
     slope, rest = 0.0, 0.0
+    t, rate = relative_change(s)
     for i in range(m):
         w, count, eta0 = weight[lo + i], y[lo + i, 0], y[lo + i, 2]
         z = v + eta0 + e[i]
@@ -47,15 +59,15 @@ def count_residuals(e, s, y, weight, lo, m, params, r, total):
             p0, log_total0 = y[lo + i, 3], y[lo + i, 4]
             first, first_v = count - (count + size0) * p0, size0 * log_total0 - (count + size0) * p0
             of_eta -= first
-            of_v -= first_v
-            value -= count * eta0 - (count + size0) * log_total0 + first * e[i] + first_v * s
+            of_v -= rate * first_v
+            value -= count * eta0 - (count + size0) * log_total0 + first * e[i] + first_v * t
             if order == SECOND_ORDER:
                 second = -(count + size0) * p0 * (1.0 - p0)
                 mixed = size0 * p0 + second
-                second_v = mixed + size0 * (p0 - log_total0)
-                of_eta -= second * e[i] + mixed * s
-                of_v -= mixed * e[i] + second_v * s
-                value -= 0.5 * second * e[i] * e[i] + mixed * e[i] * s + 0.5 * second_v * s * s
+                second_t = mixed + size0 * (p0 - log_total0) - first_v
+                of_eta -= second * e[i] + mixed * t
+                of_v -= rate * (mixed * e[i] + second_t * t)
+                value -= 0.5 * second * e[i] * e[i] + mixed * e[i] * t + 0.5 * second_t * t * t
         r[i] = w * of_eta
         slope += w * of_v
         rest += w * value
@@ -118,13 +130,15 @@ def _negative_binomial(is_sparse, theta, X, y, weight, params, scale, signal, ex
     value += 0.5 * v - max(odds, 0.0) - np.log1p(small)
     of_rest[0] += 0.5 - (1.0 if odds > 0.0 else small) / (1.0 + small)
     slope, curvature = params[at + 3], params[at + 4]
-    value += s * (slope + 0.5 * curvature * s)
-    last = spread * (slope + curvature * s + scale * of_rows[0] + of_rest[0])
+    t, rate = relative_change(s)
+    along = slope + curvature * t
+    value += t * (slope + 0.5 * curvature * t)
     for j in range(m):
         mixed = params[at + FIXED + j]
-        signal[j, 0] += mixed * theta[m, 0]
-        last += mixed * theta[j, 0]
-        value += mixed * theta[j, 0] * theta[m, 0]
+        signal[j, 0] += mixed * t
+        along += mixed * theta[j, 0]
+        value += mixed * theta[j, 0] * t
+    last = spread * (rate * along + scale * of_rows[0] + of_rest[0])
     signal[m, 0] = last
     extra[0] += value
     return status if np.isfinite(extra[0] + last) else NOT_FINITE
