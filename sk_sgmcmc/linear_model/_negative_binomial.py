@@ -38,8 +38,8 @@ class BayesianNegativeBinomialRegressor(BaseCountRegressor):
     Attributes
     ----------
     dispersion_ : float
-        Posterior mean of the dispersion :math:`a`. If all counts are 0, this mean is infinite, and the mean of the draws
-        is arbitrary.
+        Posterior mean of the dispersion :math:`a`. If all counts are 0, it is infinite, and the mean of the draws
+        arbitrary.
     samples_ : dict of ndarray
         ``"coef"``: (n_chains, n_kept, n_features), ``"intercept"`` and ``"dispersion"``: (n_chains, n_kept).
 
