@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Real
 
 import numpy as np
@@ -100,6 +101,8 @@ class BayesianNegativeBinomialRegressor(BaseCountRegressor):
     """
 
     dispersion_prior_scale: float = 1.0
+
+    dispersion_: float = field(init=False)
 
     _offers = (("euclidean", "gradient"),)
     _stream_kind = ExactStream
