@@ -1,7 +1,12 @@
 """Scikit-learn-compatible Bayesian estimators, fitted by stochastic-gradient MCMC."""
 
 from .density import BayesianGaussian
-from .linear_model import BayesianLinearRegression, BayesianLogisticRegression, BayesianPoissonRegressor
+from .linear_model import (
+    BayesianLinearRegression,
+    BayesianLogisticRegression,
+    BayesianNegativeBinomialRegressor,
+    BayesianPoissonRegressor,
+)
 from .mixture import DPCategoricalMixture, VonMisesFisherMixture
 from .targets._sample import sample
 from .topic import (
@@ -21,6 +26,7 @@ __all__ = [
     "BayesianLDA",
     "BayesianLinearRegression",
     "BayesianLogisticRegression",
+    "BayesianNegativeBinomialRegressor",
     "BayesianPoissonRegressor",
     "DMRTopicModel",
     "DPCategoricalMixture",

@@ -16,7 +16,12 @@ import numpy as np
 
 from .datasets import make_lda
 from .density import BayesianGaussian
-from .linear_model import BayesianLinearRegression, BayesianLogisticRegression, BayesianPoissonRegressor
+from .linear_model import (
+    BayesianLinearRegression,
+    BayesianLogisticRegression,
+    BayesianNegativeBinomialRegressor,
+    BayesianPoissonRegressor,
+)
 from .mixture import DPCategoricalMixture, VonMisesFisherMixture
 from .targets import Density
 from .targets._sample import sample
@@ -71,6 +76,10 @@ def _structural():
     model.fit(_COUNTS, feature_names=[*"abcdefghijklmnopqrstuvwxyz"][: _COUNTS.shape[1]])
 
 
+def _overdispersed():
+    BayesianNegativeBinomialRegressor(n_iter=40, random_state=0).fit(_ROWS, _CLASSES)
+
+
 def _outcomes(make):
     for dispersion in ("topic", "shared"):
         make(2, dispersion=dispersion, n_iter=40, random_state=0).fit(_COUNTS, _CLASSES).predict(_COUNTS)
@@ -91,6 +100,7 @@ FIRST_FITS = {
     "BayesianLinearRegression": lambda: BayesianLinearRegression(n_iter=40, random_state=0).fit(_ROWS, _ROWS[:, 0]),
     "BayesianLogisticRegression": lambda: BayesianLogisticRegression(n_iter=40, random_state=0).fit(_ROWS, _CLASSES),
     "BayesianPoissonRegressor": lambda: BayesianPoissonRegressor(n_iter=40, random_state=0).fit(_ROWS, _CLASSES),
+    "BayesianNegativeBinomialRegressor": _overdispersed,
     "BayesianGaussian": lambda: BayesianGaussian(n_iter=40, random_state=0).fit(_ROWS),
     "sample": lambda: sample(Density(_log_density, dim=2), n_iter=40, random_state=0),
 }

@@ -543,14 +543,30 @@ LINEAR_MODEL = [
         ("HalfT.best", "0.5 * (total - 1.0 - square / unit)", "0.5 * (total - square / unit)"),
     ),
     *of(
-        "linear_model/_poisson.py",
+        "linear_model/_counts.py",
         "tests/linear_model/test_poisson.py -k exposure",
-        ("BayesianPoissonRegressor._exposed", "exposure[lo : lo + len(means), None]", "exposure[: len(means), None]"),
+        ("BaseCountRegressor._exposed", "exposure[lo : lo + len(means), None]", "exposure[: len(means), None]"),
         (
-            "BayesianPoissonRegressor._refuse_forgotten",
+            "BaseCountRegressor._refuse_forgotten",
             "if exposure is None and self._had_exposure:\n            more",
             "if False:\n            more",
         ),
+    ),
+    *of(
+        "linear_model/_dispersion.py",
+        "tests/linear_model/test_negative_binomial.py -k (derivatives or marginal or signal)",
+        (
+            "OverdispersedCounts.slopes",
+            "mixed + self.size * (p - total), mixed",
+            "mixed + self.size * (p - total), both",
+        ),
+        ("DispersedDesign._find", "slope -= 0.5 * (weight", "slope += 0.5 * (weight"),
+        ("DispersionPrior.derivatives", "return 0.5 - share,", "return 1.0 - share,"),
+    ),
+    *of(
+        "linear_model/_negative_binomial.py",
+        "tests/linear_model/test_negative_binomial.py -k predictions",
+        ("BayesianNegativeBinomialRegressor._variances", "self._dispersions * means**2", "self._dispersions * means"),
     ),
     *of(
         "linear_model/_predict.py",

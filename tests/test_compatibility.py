@@ -144,6 +144,7 @@ WANTED = {
     "BayesianLogisticRegression": tumours,
     "BayesianLinearRegression": progression,
     "BayesianPoissonRegressor": progression,
+    "BayesianNegativeBinomialRegressor": progression,
     "BayesianGaussian": flowers,
     "SphericalAdmixtureModel": unit_topics,
     "VonMisesFisherMixture": digits,

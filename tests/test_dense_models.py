@@ -13,6 +13,7 @@ from sk_sgmcmc import (
     BayesianGaussian,
     BayesianLinearRegression,
     BayesianLogisticRegression,
+    BayesianNegativeBinomialRegressor,
     BayesianPoissonRegressor,
 )
 from sk_sgmcmc.dense.model import BaseDenseSGMCMC
@@ -110,6 +111,7 @@ def test_regressions_and_gaussians_warn_of_wide_draws_too():
     fits = (
         (BayesianLinearRegression(sampler=SGLD(1.5)), (X, eta + rng.normal(size=100))),
         (BayesianPoissonRegressor(sampler=SGLD(1.5)), (X, rng.poisson(np.exp(1.0 + eta / 3.0)))),
+        (BayesianNegativeBinomialRegressor(sampler=SGLD(1.5)), (X, rng.negative_binomial(3, 0.3, 100))),
         (BayesianGaussian(sampler=SGLD(0.9)), (X,)),
     )
     for model, data in fits:

@@ -20,6 +20,7 @@ from sk_sgmcmc import (
     BayesianLDA,
     BayesianLinearRegression,
     BayesianLogisticRegression,
+    BayesianNegativeBinomialRegressor,
     BayesianPoissonRegressor,
     DMRTopicModel,
     DPCategoricalMixture,
@@ -86,6 +87,7 @@ def response_of(X, y):
 MODELS = {
     BayesianLogisticRegression: ({"prior_scale": 10**0.5, "fit_intercept": False}, lambda X, y: (standardised(X), y)),
     BayesianPoissonRegressor: ({}, lambda X, y: (X, response_of(X, y))),
+    BayesianNegativeBinomialRegressor: ({}, lambda X, y: (X, response_of(X, y))),
     BayesianLinearRegression: ({}, lambda X, y: (X, standardised(X)[:, 0] + response_of(X, y))),
     BayesianGaussian: ({}, lambda X, y: (X,)),
     BayesianLDA: ({"n_components": 3, "assignments": "fresh"}, lambda X, y: (counts_of(X),)),

@@ -34,6 +34,7 @@ from sk_sgmcmc import (
     BayesianLDA,
     BayesianLinearRegression,
     BayesianLogisticRegression,
+    BayesianNegativeBinomialRegressor,
     BayesianPoissonRegressor,
     DMRTopicModel,
     DPCategoricalMixture,
@@ -67,6 +68,7 @@ SAMPLERS = {
     "StructuralTopicModel": ("gibbs",),  # with content and keywords; without, it is DMRTopicModel
     "TopicRegressor": ("gibbs",),
     "TopicClassifier": ("gibbs",),
+    "BayesianNegativeBinomialRegressor": tuple(name for name in FLAT if name not in METRIC),
 }
 PAIRS = [(model, sampler) for model, samplers in SAMPLERS.items() for sampler in samplers]
 FAR = 3.0  # standard errors
@@ -298,6 +300,22 @@ def poisson(rng):
     return model, (X, y), {}, quantities, {"coef": coef, "intercept": level - centre @ coef}
 
 
+def negative_binomial(rng):
+    """The same with overdispersed counts."""
+    X, centre = correlated(30, rng)
+    coef, level = 0.5 * rng.standard_normal(2), rng.standard_normal()
+    dispersion = (0.5 * np.tan(0.5 * np.pi * rng.random())) ** 2
+    y = rng.poisson(np.exp(level + (X - centre) @ coef) * rng.gamma(1.0 / dispersion, dispersion, 30))
+    model = BayesianNegativeBinomialRegressor(0.5, intercept_prior_scale=1.0, dispersion_prior_scale=0.5)
+
+    def quantities(s):
+        at_mean = s["intercept"] + s["coef"] @ centre
+        return np.concatenate([s["coef"], at_mean[..., None], s["dispersion"][..., None]], axis=-1)
+
+    truth = {"coef": coef, "intercept": level - centre @ coef, "dispersion": dispersion}
+    return model, (X, y), {}, quantities, truth
+
+
 def gaussian(rng):
     """Twelve rows of two columns."""
     precision = stats.wishart(5.0, np.eye(2) / 5.0).rvs(random_state=rng)
@@ -333,7 +351,8 @@ def von_mises_fisher_mixture(rng):
 
 
 MODELS = dict(zip(SAMPLERS, (lda, dmr, gamma_process, spherical_admixture, dirichlet_process, logistic, gaussian,
-                             von_mises_fisher_mixture, linear, poisson, structural, topic_regressor, topic_classifier),
+                             von_mises_fisher_mixture, linear, poisson, structural, topic_regressor, topic_classifier,
+                             negative_binomial),
                   strict=True))  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from sk_sgmcmc import (
     BayesianLDA,
     BayesianLinearRegression,
     BayesianLogisticRegression,
+    BayesianNegativeBinomialRegressor,
     BayesianPoissonRegressor,
     DPCategoricalMixture,
     GammaProcessTopicModel,
@@ -55,6 +56,7 @@ def regressions(rng):
         X = rng.normal(size=(n, d))
         y = rng.poisson(np.exp(X @ rng.normal(size=d) / np.sqrt(d)))
         yield f"poisson, {n} x {d}", BayesianPoissonRegressor(), (X, y)
+        yield f"negative binomial, {n} x {d}", BayesianNegativeBinomialRegressor(), (X, y)
 
 
 def others(rng):

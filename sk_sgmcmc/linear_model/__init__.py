@@ -2,6 +2,12 @@
 
 from ._linear import BayesianLinearRegression
 from ._logistic import BayesianLogisticRegression
+from ._negative_binomial import BayesianNegativeBinomialRegressor
 from ._poisson import BayesianPoissonRegressor
 
-__all__ = ["BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegressor"]
+__all__ = [
+    "BayesianLinearRegression",
+    "BayesianLogisticRegression",
+    "BayesianNegativeBinomialRegressor",
+    "BayesianPoissonRegressor",
+]

@@ -35,7 +35,7 @@ _SEVERAL_STEPS = 10_000
 _USUAL_REACH, _STIFF_REACH = 1.0, 1.4
 
 
-def _is_wide(X, n_predictors):
+def is_wide(X, n_predictors):
     """Whether the coefficients are too many for their Hessian to be factorised."""
     return n_predictors * (X.shape[1] + 1) > MAX_ENTRIES
 
@@ -100,6 +100,9 @@ class BaseLinearModel(BaseDenseSGMCMC):
     _n_predictors = 1
     _unused_by_predictions = (*BaseDenseSGMCMC._unused_by_predictions, "_design", "_stream")
     _stream = None  # a `Stream`
+    _stream_kind = Stream
+    # Parameters that must not change between calls of `partial_fit`.
+    _fixed_in_stream = ("fit_intercept", "prior", "prior_scale", "intercept_prior_scale")
     _check_definitions = (*BaseDenseSGMCMC._check_definitions, FAR_FROM_MODE, SORTED_STREAM)
 
     _parameter_constraints = {
@@ -158,7 +161,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
         used = weight > 0
         if not used.all():
             X, y, weight = X[used], y[used], weight[used]
-        if _is_wide(X, n_predictors):
+        if is_wide(X, n_predictors):
             X = sparse.csr_matrix(X)
         elif sparse.issparse(X) and X.nnz > _DENSE_SHARE * X.shape[0] * X.shape[1]:
             X = X.toarray()
@@ -169,7 +172,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
         before = getattr(self, "_chains", None)
         if before is None:
             return self._start_chains(sampler, data, n_predictors, keep_rows=True)
-        self._refuse_changes(("fit_intercept", "prior", "prior_scale", "intercept_prior_scale"), "partial_fit")
+        self._refuse_changes(self._fixed_in_stream, "partial_fit")
         rows = self._less_offsets(data)
         last, stream = self._with_units_of_new_columns(rows, self._design, self._stream)
         rows, design, self._stream = stream.next(rows, last, self._first_design, self._design_of)
@@ -184,7 +187,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
         self._standardises = self.prior_scale == "auto" and not self._is_given_sparse
         self._warn_of_prior(rows[0], rows[2])
         design = self._first_design(rows)
-        self._stream = Stream.first(rows, design, keep_rows)
+        self._stream = self._stream_kind.first(rows, design, keep_rows)
         self.n_samples_seen_ = len(data[1])
         return self._run_in(design, design.mode.size, sampler, *rows, None)
 
@@ -233,7 +236,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
     def _design_of(self, rows, prior, reference=None, start=None):
         """The design of rows under a `Quadratic` prior."""
         k = self._n_predictors
-        kind = DiagonalDesign if _is_wide(rows[0], k) else Design
+        kind = DiagonalDesign if is_wide(rows[0], k) else Design
         return kind(*rows, k, prior, self.fit_intercept, self.control_variates, reference, self._likelihood, start)
 
     def _run_in(self, design, n_entries, sampler, X, y, weight, before):
@@ -270,7 +273,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
             design.refuse_metric(sampler)
             X = X.toarray() if sparse.issparse(X) else X
         rows = design.rows(X)
-        outputs = self._likelihood.outputs(y, design.eta(rows))
+        outputs = design.likelihood.outputs(y, design.eta(rows))
         is_sparse = sparse.issparse(X)
         params = design.params(is_sparse, sampler._reads_log_density)
         signal = self._signal(is_sparse, design.n_predictors)

@@ -16,8 +16,6 @@ _SEEN_ROWS, _SEEN_DRAWS = 300, 300  # at most, for the log likelihood whose conv
 class Classes:
     """Logistic and softmax likelihoods of class labels."""
 
-    dtype = np.int64
-
     @staticmethod
     def value(y, weight, eta):
         """Weighted log likelihood of class codes given linear predictors (n, 1 or n_classes)."""
@@ -75,11 +73,14 @@ class Classes:
             return np.column_stack([y, eta, special.softmax(eta, axis=1), special.logsumexp(eta, axis=1)])
         return np.column_stack([y, eta, special.expit(eta), np.logaddexp(0.0, eta)])
 
+    @staticmethod
+    def responses(outputs):
+        """The responses in the columns of `outputs`."""
+        return outputs[:, 0].astype(np.int64)
+
 
 class Counts:
     """Poisson likelihood with a log link; the exposures are part of the weights."""
-
-    dtype = np.float64
 
     @staticmethod
     def value(y, weight, eta):
@@ -126,6 +127,11 @@ class Counts:
     def outputs(y, eta):
         """Columns that the kernels read: count, predictor at the mode, and its exponential."""
         return np.column_stack([y, eta, np.exp(eta)])
+
+    @staticmethod
+    def responses(outputs):
+        """As `Classes.responses`."""
+        return outputs[:, 0]
 
 
 CLASSES, COUNTS = Classes(), Counts()
@@ -197,7 +203,7 @@ def joined(head, parts, kinks, is_sparse, given=False):
     given : bool, default=False
         Whether kernels use the quadratic matrix although control variates are of second order.
     """
-    parts = [np.array([*head, 0.0, given], dtype=float), *parts]
+    parts = [np.array([*head, 0.0, given, 0.0], dtype=float), *parts]
     if kinks is not None:
         parts[0][layout.KINKS] = sum(part.size for part in parts)
         parts.append(kinks.rows(is_sparse).ravel())
@@ -346,6 +352,10 @@ class Design:
     def eta(self, rows):
         """Linear predictors at the mode."""
         return rows.predict(self.mode.reshape(self.n_predictors, -1))
+
+    def predictor_variances(self, rows):
+        """Variance of the linear predictor of each row under the Gaussian at the mode; for a single predictor."""
+        return (rows.predict(self.whitener.T) ** 2).sum(axis=1)
 
     def refuse_metric(self, sampler):
         """Do nothing, because the Fisher information can be computed at every step; see `DiagonalDesign`."""
@@ -641,6 +651,10 @@ class DiagonalDesign:
         """Linear predictors at the mode."""
         return rows.predict(self.mode.reshape(-1, self.n_predictors).T)
 
+    def predictor_variances(self, rows):
+        """Zeros: without the covariances of the coefficients, the sum would be far too large."""
+        return np.zeros(rows.X.shape[0])
+
     def _by_column(self, vector):
         return vector.reshape(self.n_predictors, -1).T.ravel()
 
@@ -691,7 +705,7 @@ class DiagonalDesign:
         return delta.ravel() / self.whitener
 
 
-def log_likelihoods(design, dense, coef, intercept):
+def log_likelihoods(design, dense, coef, intercept, likelihood_of=None):
     """Mean log likelihood of evenly spaced rows at evenly spaced draws, (n_chains, at most `_SEEN_DRAWS`).
 
     Parameters
@@ -701,9 +715,11 @@ def log_likelihoods(design, dense, coef, intercept):
         The data of the chains.
     coef, intercept : ndarray of shape (n_chains, n_kept, n_predictors, n_features), (n_chains, n_kept, n_predictors)
         For the columns with their offsets subtracted.
+    likelihood_of : callable, default=None
+        ``likelihood_of(chain, draw)`` returns the likelihood of a draw. None: the likelihood of the design for all.
     """
     some, draws = evenly(dense.n_rows, _SEEN_ROWS), evenly(coef.shape[1], _SEEN_DRAWS)
-    d, y = coef.shape[3], dense.y[some, 0].astype(design.likelihood.dtype)
+    d, y = coef.shape[3], design.likelihood.responses(dense.y[some])
     if dense.in_random_order:  # packed sparse rows, stored in ``params`` as (value, column) pairs
         bounds = dense.X[some].astype(np.int64)
         pairs = np.concatenate([dense.params[start:stop] for start, stop in bounds])
@@ -714,5 +730,6 @@ def log_likelihoods(design, dense, coef, intercept):
     out = np.empty((coef.shape[0], draws.size))
     for c, s in np.ndindex(out.shape):
         eta = X @ coef[c, draws[s]].T + intercept[c, draws[s]]
-        out[c, s] = np.average(design.likelihood.each(y, eta), weights=dense.weight[some])
+        likelihood = design.likelihood if likelihood_of is None else likelihood_of(c, draws[s])
+        out[c, s] = np.average(likelihood.each(y, eta), weights=dense.weight[some])
     return out

@@ -118,6 +118,29 @@ class Stream:
         return not off <= _MAX_SHIFT_SD_DISCARDED
 
 
+class ExactStream(Stream):
+    """A stream whose rows all stay in memory, and are all read in each call; for models without a Gaussian summary.
+
+    Of rows that were passed to `fit`, only those of small data stay.
+    """
+
+    @classmethod
+    def first(cls, rows, design, keep_rows):
+        """As `Stream.first`."""
+        return cls(rows if keep_rows or _size(rows[0]) <= _MAX_NUMBERS_KEPT else None, None, 0.0, None, False)
+
+    def next(self, new, last, first_design, design_of):
+        """As `Stream.next`; the design is that of all rows under the model's prior."""
+        if self.kept is None:
+            raise ValueError(
+                "`partial_fit` needs all earlier rows, but `fit` keeps them only if X has at most "
+                f"{_MAX_NUMBERS_KEPT:,} entries. Pass all rows to `fit`, or start with `partial_fit` on a clone of the "
+                "estimator, which keeps all of them."
+            )
+        rows = _stacked(self.kept, new)
+        return rows, first_design(rows), ExactStream(rows, None, 0.0, self.kept, False)
+
+
 def _as_given(X, design):
     """Rows in the coordinates of priors: columns in their given units, and the intercept at the reference."""
     kind = SparseRows if sparse.issparse(X) else DenseRows

@@ -16,6 +16,7 @@ from sk_sgmcmc import (
     BayesianLDA,
     BayesianLinearRegression,
     BayesianLogisticRegression,
+    BayesianNegativeBinomialRegressor,
     BayesianPoissonRegressor,
     DMRTopicModel,
     DPCategoricalMixture,
@@ -238,6 +239,8 @@ ESTIMATORS = [
     _dense("linear-laplace", BayesianLinearRegression, "responses", sampler="hmc", prior="laplace"),
     _dense("poisson", BayesianPoissonRegressor, "events"),
     _dense("poisson-laplace", BayesianPoissonRegressor, "events", prior="laplace", batch_size=30),
+    _dense("negative-binomial", BayesianNegativeBinomialRegressor, "events"),
+    _dense("negative-binomial-laplace", BayesianNegativeBinomialRegressor, "events", prior="laplace", batch_size=30),
     _dense("gaussian", BayesianGaussian, "rows"),
     _dense("gaussian-minibatch", BayesianGaussian, "rows", sampler="sgnht", batch_size=20),
     Case("dp", DPCategoricalMixture(n_iter=16)),
@@ -257,7 +260,7 @@ DEFAULTS = [
     if case.id
     in {
         "lda", "dmr", "structural", "topic-regressor", "topic-classifier", "gamma-process", "sam", "vmf", "logistic",
-        "linear", "poisson", "gaussian", "dp",
+        "linear", "poisson", "negative-binomial", "gaussian", "dp",
     }
 ]  # fmt: skip
 # Count topic models, whose components are distributions over words: all of them, and one of each class.
@@ -271,6 +274,6 @@ CHECKED = [
     if case.id
     in {
         "lda", "dmr-plain", "structural", "topic-regressor", "topic-classifier", "gamma-process", "sam", "vmf",
-        "logistic", "linear", "poisson", "gaussian", "dp",
+        "logistic", "linear", "poisson", "negative-binomial", "gaussian", "dp",
     }
 ]  # fmt: skip

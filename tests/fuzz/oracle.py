@@ -213,7 +213,7 @@ def check_fitted(model, *, anew=True):
             require(model.coef_.shape == (n_rows, d), "coef_ has a wrong shape", f"{model.coef_.shape}")
             require(model.intercept_.shape == (n_rows,), "intercept_ has a wrong shape")
             require(model.samples_["coef"].shape[2:] == (n_rows, d), "draws of coef have a wrong shape")
-        case "BayesianLinearRegression" | "BayesianPoissonRegressor":
+        case "BayesianLinearRegression" | "BayesianPoissonRegressor" | "BayesianNegativeBinomialRegressor":
             require(model.coef_.shape == (d,), "coef_ has a wrong shape", f"{model.coef_.shape}")
             require(np.isscalar(model.intercept_), "intercept_ is no number")
             require(model.samples_["coef"].shape[2:] == (d,), "draws of coef have a wrong shape")

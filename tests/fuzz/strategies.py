@@ -17,8 +17,10 @@ ESTIMATORS = (
     "BayesianLDA", "DMRTopicModel", "StructuralTopicModel", "GammaProcessTopicModel", "SphericalAdmixtureModel",
     "DPCategoricalMixture", "BayesianLogisticRegression", "BayesianGaussian", "VonMisesFisherMixture",
     "BayesianLinearRegression", "BayesianPoissonRegressor", "TopicRegressor", "TopicClassifier",
+    "BayesianNegativeBinomialRegressor",
 )  # fmt: skip
 COUNT_MODELS = ESTIMATORS[:4]
+COUNT_REGRESSIONS = ("BayesianPoissonRegressor", "BayesianNegativeBinomialRegressor")
 
 # Every estimator with every sampler that fits it, by name.
 PAIRS = tuple(
@@ -37,7 +39,8 @@ COMPILED = (
     ("BayesianLogisticRegression", "sgld"), ("BayesianLogisticRegression", "hmc"),
     ("BayesianLogisticRegression", "sghmc-em"), ("BayesianGaussian", "sgnht"),
     ("BayesianLinearRegression", "gibbs"), ("BayesianLinearRegression", "sghmc"), ("BayesianLinearRegression", "hmc"),
-    ("BayesianPoissonRegressor", "sghmc"), ("TopicRegressor", "gibbs"), ("TopicClassifier", "gibbs"),
+    ("BayesianPoissonRegressor", "sghmc"), ("BayesianNegativeBinomialRegressor", "sghmc"),
+    ("TopicRegressor", "gibbs"), ("TopicClassifier", "gibbs"),
     ("DPCategoricalMixture", "scir"), ("DPCategoricalMixture", "sgrld"), ("DPCategoricalMixture", "gibbs"),
 )  # fmt: skip
 
@@ -317,6 +320,7 @@ KINDS = {
     "BayesianGaussian": ("normal",),
     "BayesianLinearRegression": ("normal", "normal", "counts"),
     "BayesianPoissonRegressor": ("normal", "normal", "counts"),
+    "BayesianNegativeBinomialRegressor": ("normal", "normal", "counts"),
 }
 DP_KINDS = {"multinomial": ("counts",), "bernoulli": ("binary",), "categorical": ("codes", "binary")}
 
@@ -405,7 +409,7 @@ def estimator_cases(draw, pairs=PAIRS, *, common=False, malformed=True):
     }
     if name in COUNT_MODELS and _rarely(draw, 6):
         case["blocks"] = draw(st.integers(1, 3))
-    if name in ("BayesianLinearRegression", "BayesianPoissonRegressor", "TopicRegressor"):
+    if name in ("BayesianLinearRegression", *COUNT_REGRESSIONS, "TopicRegressor"):
         case["y"] = draw(st.sampled_from(("two", "uint8", "floats", "continuous", "list", "three")))
         if _rarely(draw, 6):
             case["y"] = draw(st.sampled_from(LABELS))
@@ -413,10 +417,10 @@ def estimator_cases(draw, pairs=PAIRS, *, common=False, malformed=True):
         case["y"] = draw(st.sampled_from(_available(("two", "two", "two", "three", "text", "pandas", "polars"))))
         if _rarely(draw, 6):
             case["y"] = draw(st.sampled_from(LABELS))
-    weighted = ("BayesianLogisticRegression", "BayesianLinearRegression", "BayesianPoissonRegressor")
+    weighted = ("BayesianLogisticRegression", "BayesianLinearRegression", *COUNT_REGRESSIONS)
     if name in (*weighted, "DPCategoricalMixture") and _rarely(draw, 4):
         case["sample_weight"] = draw(st.sampled_from(WEIGHTS))
-    if name == "BayesianPoissonRegressor" and _rarely(draw, 3):
+    if name in COUNT_REGRESSIONS and _rarely(draw, 3):
         case["exposure"] = draw(st.sampled_from(WEIGHTS))
     if name in ("DMRTopicModel", "StructuralTopicModel") and not _rarely(draw, 5):
         forms = (*METADATA_FORMS, *(("malformed",) if malformed and _rarely(draw, 20) else ()))

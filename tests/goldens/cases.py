@@ -271,6 +271,7 @@ USUAL = {
     "BayesianLogisticRegression": ("two classes", {}),
     "BayesianLinearRegression": ("responses", {}),
     "BayesianPoissonRegressor": ("events", {}),
+    "BayesianNegativeBinomialRegressor": ("events", {}),
     "BayesianGaussian": ("rows", {}),
 }
 BATCH = {"batch_size": 10}
@@ -353,6 +354,7 @@ CASES = (
          class_weight={0: 2.0, 1: 1.0}),
     _fit("BayesianLinearRegression", "None"),
     _fit("BayesianPoissonRegressor", "None"),
+    _fit("BayesianNegativeBinomialRegressor", "None"),
     _fit("BayesianGaussian", "None"),
     _fit("BayesianGaussian", "sgnht", sampler="sgnht"),
     _fit("BayesianGaussian", "rhmc", sampler="rhmc"),

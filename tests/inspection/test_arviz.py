@@ -10,13 +10,20 @@ from scipy.special import logsumexp
 from sklearn.base import is_regressor
 from sklearn.utils import Bunch
 
-from sk_sgmcmc import BayesianLDA, BayesianLinearRegression, BayesianPoissonRegressor, sample
+from sk_sgmcmc import (
+    BayesianLDA,
+    BayesianLinearRegression,
+    BayesianNegativeBinomialRegressor,
+    BayesianPoissonRegressor,
+    sample,
+)
 from sk_sgmcmc.inspection import to_arviz
 from sk_sgmcmc.targets import DirichletCategorical, GaussianMean
 from tests.common.instances import DEFAULTS
 from tests.conftest import importorskip
 
-WITH_ROWS = {"vmf", "logistic", "linear", "poisson", "gaussian", "dp"}
+REGRESSIONS = (BayesianLinearRegression, BayesianPoissonRegressor, BayesianNegativeBinomialRegressor)
+WITH_ROWS = {"vmf", "logistic", "linear", "poisson", "negative-binomial", "gaussian", "dp"}
 
 
 @pytest.fixture
@@ -91,6 +98,9 @@ def test_leave_one_out_runs_where_rows_have_a_likelihood(case, model, arviz):
         law = stats.poisson(np.exp(mean)).logpmf
         if case.id == "linear":
             law = stats.norm(mean, model.samples_["noise_scale"][1, -1]).logpdf
+        if case.id == "negative-binomial":
+            dispersion = model.samples_["dispersion"][1, -1]
+            law = stats.nbinom(1.0 / dispersion, 1.0 / (1.0 + dispersion * np.exp(mean))).logpmf
         np.testing.assert_allclose(log_likelihood.values[1, -1], law(given[1]), rtol=1e-6)
     else:
         proba = model.predict_proba(given[0])[np.arange(n_rows), np.searchsorted(model.classes_, given[1])]
@@ -101,7 +111,7 @@ def test_leave_one_out_runs_where_rows_have_a_likelihood(case, model, arviz):
 
 @pytest.mark.filterwarnings("ignore")
 def test_predictive_draws_are_those_of_the_model(case, model, arviz):
-    if case.id not in {"logistic", "linear", "poisson", "gaussian"}:
+    if case.id not in {"logistic", "linear", "poisson", "negative-binomial", "gaussian"}:
         return
     given = case.data_of()
     data = to_arviz(model, *given, random_state=1)
@@ -161,7 +171,7 @@ def test_topics_and_words_are_named(arviz):
     np.testing.assert_array_equal(one, lda.samples_["components"][:, :, 1, 1])
 
 
-@pytest.mark.parametrize("id", ["linear", "poisson"])
+@pytest.mark.parametrize("id", ["linear", "poisson", "negative-binomial"])
 def test_rows_need_responses(id, arviz):
     case = next(case for case in DEFAULTS if case.id == id)
     X, y = case.data_of()
@@ -172,7 +182,7 @@ def test_rows_need_responses(id, arviz):
         to_arviz(model, X, y[1:])
 
 
-@pytest.mark.parametrize("cls", [BayesianLinearRegression, BayesianPoissonRegressor])
+@pytest.mark.parametrize("cls", REGRESSIONS)
 def test_rows_have_a_likelihood_in_each_draw_of_the_posterior(cls, arviz):
     X, y = np.arange(40.0)[:, None] / 40, np.arange(40.0) % 3
     model = cls(n_chains=2, random_state=0).fit(X, y)
@@ -196,7 +206,7 @@ def test_counts_have_the_likelihood_of_their_exposures(arviz):
         to_arviz(BayesianLinearRegression(random_state=0).fit(X, y), X, y, exposure=time)
 
 
-@pytest.mark.parametrize("cls", [BayesianLinearRegression, BayesianPoissonRegressor])
+@pytest.mark.parametrize("cls", REGRESSIONS)
 def test_named_columns_raise_no_warning(cls, arviz):
     pandas = importorskip("pandas")
     X, y = pandas.DataFrame({"a": np.arange(40.0) / 40}), np.arange(40.0) % 3
@@ -206,7 +216,7 @@ def test_named_columns_raise_no_warning(cls, arviz):
         to_arviz(model, X, y)
 
 
-@pytest.mark.parametrize("cls", [BayesianLinearRegression, BayesianPoissonRegressor])
+@pytest.mark.parametrize("cls", REGRESSIONS)
 def test_a_response_that_is_no_number_is_refused(cls, arviz):
     X, y = np.arange(8.0)[:, None], np.arange(8.0)
     model = cls(n_iter=40, random_state=0).fit(X, y)

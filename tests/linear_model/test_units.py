@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sk_sgmcmc import BayesianLinearRegression, BayesianLogisticRegression, BayesianPoissonRegressor
+from sk_sgmcmc import (
+    BayesianLinearRegression,
+    BayesianLogisticRegression,
+    BayesianNegativeBinomialRegressor,
+    BayesianPoissonRegressor,
+)
 from sk_sgmcmc.linear_model import _base
 from tests.conftest import importorskip
 
@@ -40,6 +45,7 @@ def classes(n_classes=2):
 
 MODELS = {
     "poisson": (BayesianPoissonRegressor, {}, counts),
+    "negative binomial": (BayesianNegativeBinomialRegressor, {}, counts),
     "linear, Gibbs": (BayesianLinearRegression, {}, responses),
     "linear, gradients": (BayesianLinearRegression, {"sampler": "sghmc"}, responses),
     "logistic": (BayesianLogisticRegression, {"prior_scale": "auto"}, classes),

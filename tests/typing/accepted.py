@@ -11,6 +11,7 @@ from sk_sgmcmc import (
     BayesianLDA,
     BayesianLinearRegression,
     BayesianLogisticRegression,
+    BayesianNegativeBinomialRegressor,
     BayesianPoissonRegressor,
     DMRTopicModel,
     DPCategoricalMixture,
@@ -63,6 +64,12 @@ def linear_models(X: Floats, y: Floats, names: list[str]) -> None:
     assert_type(poisson.predict(X, True, exposure=np.ones(len(X))), tuple[Floats, Floats])
     assert_type(poisson.score(X, y, exposure=np.ones(len(X))), float)
     poisson.predict_interval(X, of="mean", exposure=np.ones(len(X)))
+    overdispersed = BayesianNegativeBinomialRegressor(prior="laplace", dispersion_prior_scale=0.5, n_chains=2)
+    assert_type(overdispersed.fit(X, y, exposure=np.ones(len(X))), BayesianNegativeBinomialRegressor)
+    assert_type(overdispersed.fit(X, y).resume(X, y).dispersion_, float)
+    assert_type(overdispersed.predict(X, True), tuple[Floats, Floats])
+    assert_type(overdispersed.predict_interval(X, 0.5), tuple[Floats, Floats, Floats])
+    assert_type(overdispersed.score(X, y), float)
 
 
 def densities_and_mixtures(X: Floats, codes: Integers) -> None:

@@ -5,6 +5,7 @@ from scipy import sparse
 from sk_sgmcmc import (
     BayesianLinearRegression,
     BayesianLogisticRegression,
+    BayesianNegativeBinomialRegressor,
     BayesianPoissonRegressor,
     DMRTopicModel,
     DPCategoricalMixture,
@@ -69,6 +70,7 @@ MODELS = {
     "linear": BayesianLinearRegression(n_iter=20, random_state=0),
     "logistic": BayesianLogisticRegression(n_iter=20, random_state=0),
     "poisson": BayesianPoissonRegressor(n_iter=20, random_state=0),
+    "negative binomial": BayesianNegativeBinomialRegressor(n_iter=20, random_state=0),
 }
 
 
@@ -76,22 +78,24 @@ MODELS = {
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_linear_models_match_rows_by_label(name):
     model, y = MODELS[name], (Y > 1).astype(int) if name == "logistic" else Y
-    given = {"y": y, "sample_weight": WEIGHT, **({"exposure": EXPOSURE} if name == "poisson" else {})}
+    takes_exposure = name in ("poisson", "negative binomial")
+    given = {"y": y, "sample_weight": WEIGHT, **({"exposure": EXPOSURE} if takes_exposure else {})}
     shuffled = {key: value.iloc[ORDER] for key, value in given.items()}
     model.fit(X, **given)
     first, score = model.samples_["coef"], model.score(X, **given)
-    for method in (model.fit, model.partial_fit, model.resume):
+    fits = [getattr(model, name) for name in ("fit", "partial_fit", "resume") if hasattr(model, name)]
+    for method in fits:
         if method == model.resume:
             model.fit(X, **given)
         method(X, **shuffled)
         if method == model.fit:
             np.testing.assert_array_equal(model.samples_["coef"], first)
             assert model.score(X, **shuffled) == score
-    if name == "poisson":
+    if takes_exposure:
         expected = model.predict(X, exposure=EXPOSURE)
         np.testing.assert_array_equal(model.predict(X, exposure=shuffled["exposure"]), expected)
     for key, value in given.items():
-        for method in (model.fit, model.partial_fit, model.resume, model.score):
+        for method in (*fits, model.score):
             with pytest.raises(ValueError, match=f"`{key}` must have the row labels of X"):
                 method(X, **{**given, key: value.rename({"row 3": "x"})})
 

@@ -9,7 +9,8 @@ head of `HEAD` numbers:
 * whether to compute the log density;
 * whether sparse rows have an intercept;
 * the position of the kinks, or 0;
-* whether A is given although control variates are of second order.
+* whether A is given although control variates are of second order;
+* the position of the numbers of a further parameter of the model, or 0.
 
 For a full or triangular T, the head is followed by an offset (D), a quadratic matrix A (D, D), and T (D, D). T T^T is
 the inverse Hessian at the mode.
@@ -31,7 +32,8 @@ If the prior has kinks, four numbers for each entry of delta follow:
 * the square of the width over which the kink is rounded;
 * the precision of the Gaussian that replaces this prior everywhere else.
 
-The last part of ``params`` contains the entries of sparse rows.
+If the model has a further parameter, its numbers follow. The last part of ``params`` contains the entries of sparse
+rows.
 
 With control variates of second order, the log posterior is offset . theta - |theta|^2 / 2 plus a remainder, the part of
 the likelihood beyond its second order at the mode. If A is given, theta . A theta / 2 replaces |theta|^2 / 2. With
@@ -47,8 +49,8 @@ import numpy as np
 
 from ..._jit import NOT_FINITE, OK, helper
 
-HEAD = 7
-CONTROL, FORM, WITH_VALUE, ONES, KINKS, GIVEN = 1, 2, 3, 4, 5, 6
+HEAD = 8
+CONTROL, FORM, WITH_VALUE, ONES, KINKS, GIVEN, FURTHER = 1, 2, 3, 4, 5, 6, 7
 FULL, DIAGONAL, UPPER = 0.0, 1.0, 2.0  # forms of T
 FIRST_ORDER, SECOND_ORDER = 1.0, 2.0  # the part of the likelihood that control variates remove
 
