@@ -188,6 +188,14 @@ def test_derivatives_of_the_likelihood_are_those_of_its_value():
     close(OverdispersedCounts(at).each(responses, eta) - special.gammaln(y + 1.0), log_pmf(y, means, np.exp(at)))
 
 
+def test_derivatives_of_the_prior_are_those_of_a_half_cauchy_density():
+    prior, h = DispersionPrior(0.5), 1e-4
+    for v in (-5.0, -1.0, 0.0, 2.0):
+        low, here, high = (half_cauchy(v + move, 0.5) for move in (-h, 0.0, h))
+        expected = (high - low) / (2 * h), (high - 2 * here + low) / h**2
+        np.testing.assert_allclose(prior.derivatives(v), expected, atol=1e-6)
+
+
 def test_the_dispersion_of_the_design_is_that_of_the_marginal_posterior():
     """Nine coefficients of twenty rows: the joint mode underestimates the dispersion, the design's does not."""
     rng = np.random.default_rng(0)
