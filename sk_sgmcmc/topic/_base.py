@@ -47,9 +47,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     Attributes
     ----------
     chains_agree_ : ndarray of bool, shape (n_chains, n_components)
-        Whether ``chain_distances_`` is at most the typical distance between two draws of the topic within a chain. This
-        limit is raised to 0.2 where it is smaller, and lowered to 0.35 where it is larger. Intervals of a topic use the
-        draws of the chains that agree on it.
+        Whether ``chain_distances_`` is at most 0.25. Intervals of a topic use the draws of the chains that agree on it.
     topic_stability_ : ndarray of shape (n_components,)
         `topic_stability <sk_sgmcmc.metrics.topic_stability>` over all draws of all chains.
     """

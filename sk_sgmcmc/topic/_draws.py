@@ -138,16 +138,6 @@ class TopicDraws:
         """Put the topics of chain ``c`` into another order, in place."""
         self._components[c] = self._components[c][:, order]
 
-    def spread(self, c, mean, metric):
-        """Typical distance of a draw from the mean of chain ``c``, (n_topics,)."""
-        n = self.shape[1]
-        some = evenly(n, _SPREAD_DRAWS)
-        center, total = unit_rows(mean, metric), 0.0
-        for s in some:
-            cosine = (unit_rows(self.draw(c, s).astype(np.float64), metric) * center).sum(axis=-1)
-            total = total + np.sqrt(np.clip(1.0 - cosine, 0.0, None))
-        return total / some.size * np.sqrt(n / max(n - 1, 1))
-
     def variances(self, c, words):
         """Means, variances, and half the mean squared differences of consecutive draws of chain ``c``, for some words.
 

@@ -64,10 +64,8 @@ class GammaProcessTopicModel(CountTopicModel):
     doc_topic_prior_ : ndarray of shape (n_components,)
         ``weights_``.
     chains_agree_ : ndarray of bool, shape (n_chains, n_components)
-        Whether ``chain_distances_`` is at most the typical distance between two draws of the topic within a chain. This
-        limit is raised to 0.2 where it is smaller, and lowered to 0.35 where it is larger. Intervals of a topic use the
-        draws of the chains that agree on it. The warning about topics on which chains disagree omits those with less
-        than 1% of the weight in every chain.
+        Whether ``chain_distances_`` is at most 0.25. Intervals of a topic use the draws of the chains that agree on it.
+        The warning about topics on which chains disagree omits those with less than 1% of the weight in every chain.
     topics_sampler_ : sampler object
         The sampler of the topics.
     sampler_ : sampler object
