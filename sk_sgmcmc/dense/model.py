@@ -24,9 +24,7 @@ WIDE_DRAWS = 200
 _WIDE = 2000
 _PROBES = 3
 _PROBE_ROWS = 5000
-# Entries of the data in the first automatic minibatch, which take about as long to read as the rest of a step. If their
-# noise is too large, minibatches are doubled.
-_CELLS_PER_STEP = 2_000
+_EXCURSION = 5.0  # of the squared distance from the mode above its mean, in standard deviations
 NOISE = 0.05  # share of a posterior variance that the noise of minibatches may add
 # Time for which particles move, in units of the relaxation time of the posterior, and largest number of steps.
 _FLOW_TIME, _MOST_FLOW = 60.0, 100_000
@@ -78,6 +76,9 @@ class BaseDenseSGMCMC(BaseSGMCMC):
 
     _offers = (("euclidean", "gradient"), ("euclidean", "gradient-metric"))
     _default_sampler = "sghmc"
+    # Entries of the data in the first automatic minibatch, which take about as long to read as the rest of a step. If
+    # their noise is too large, minibatches are doubled.
+    _cells_per_step = 2_000
     _check_definitions = (*BaseSGMCMC._check_definitions, FLOW_TOO_SHORT, COLLAPSED, TOO_WIDE)
 
     _parameter_constraints = {**BaseSGMCMC._parameter_constraints, "with_replacement": ["boolean"]}
@@ -88,7 +89,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
             if not streams:  # the last block of a stream may be shorter than a minibatch
                 self._refuse_large_batch(n_rows)
             return sampler._rows_read(n_rows, int(self.batch_size))
-        cells = max(_CELLS_PER_STEP, n_entries)
+        cells = max(self._cells_per_step, n_entries)
         return n_rows if n_rows * width <= cells else sampler._rows_read(n_rows, max(100, int(cells // width)))
 
     def _tuned(self, sampler, make_dense, n_rows, width, n_entries, *, streams=False):
@@ -106,12 +107,15 @@ class BaseDenseSGMCMC(BaseSGMCMC):
             probe = gradient
         points = [rng.standard_normal(n_entries) for _ in range(_PROBES)]
         curvatures = [min(max(1.0, stiffness(probe, point, None, rng)), STIFFEST) for point in points]
+        farthest = np.sqrt(1.0 + _EXCURSION * np.sqrt(2.0 / n_entries))
         while True:
             found, roots = curvatures, [None] * len(points)
             if sampler._uses_metric:
                 found, roots = self._in_units_of_metric(replace(dense, n_batch=n_batch), probe, points, curvatures)
+            # As far from the mode as long chains go, a variance may grow with the square of the distance, not faster.
             noise = max(
-                minibatch_variance(gradient, point, n_batch, rng, root=root)
+                minibatch_variance(gradient, far * point, n_batch, rng, root=root) / far**2
+                for far in (1.0, farthest)
                 for point, root in zip(points, roots, strict=True)
             )
             h, full = self._step_for(sampler, found, noise), self._step_for(sampler, curvatures, 0.0)

@@ -107,6 +107,9 @@ class BayesianNegativeBinomialRegressor(BaseCountRegressor):
     dispersion_: float = field(init=False)
 
     _offers = (("euclidean", "gradient"),)
+    # Control variates err by the square of the dispersion, which is an exponential of the state: in a posterior of few
+    # rows, which is wide, noise explodes where the dispersion is large.
+    _cells_per_step = 100_000
     _stream_kind = ExactStream
     _fixed_in_stream = (*BaseCountRegressor._fixed_in_stream, "dispersion_prior_scale")
 
