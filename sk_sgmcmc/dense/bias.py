@@ -244,11 +244,7 @@ def stationary_law(sampler, dense, shuffle_seed, draws):
         if chain is None or not chain.is_stable():
             return None
         biased, added = stationary_covariance(chain, noise)
-        costs = n_minibatches * dense.n_batch * D
-        if (
-            noise is None
-            or (np.diag(added) < _NOISY * exact).all()
-            or costs * _MINIBATCHES[-1] > _CELLS * n_minibatches
-        ):
+        is_little = (np.diag(added) < _NOISY * exact).all()
+        if noise is None or is_little or dense.n_batch * D * _MINIBATCHES[-1] > _CELLS:
             break
     return StationaryLaw(turn @ np.diag(exact) @ turn.T, turn @ biased @ turn.T, found.precision)
