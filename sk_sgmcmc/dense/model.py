@@ -107,19 +107,21 @@ class BaseDenseSGMCMC(BaseSGMCMC):
             probe = gradient
         points = [rng.standard_normal(n_entries) for _ in range(_PROBES)]
         curvatures = [min(max(1.0, stiffness(probe, point, None, rng)), STIFFEST) for point in points]
-        farthest = np.sqrt(1.0 + _EXCURSION * np.sqrt(2.0 / n_entries))
+        picks_batch = self.batch_size == "auto"
+        reaches = (1.0, np.sqrt(1.0 + _EXCURSION * np.sqrt(2.0 / n_entries))) if picks_batch else (1.0,)
         while True:
             found, roots = curvatures, [None] * len(points)
             if sampler._uses_metric:
                 found, roots = self._in_units_of_metric(replace(dense, n_batch=n_batch), probe, points, curvatures)
-            # As far from the mode as long chains go, a variance may grow with the square of the distance, not faster.
+            # As far from the mode as long chains go, a variance may grow with the square of the distance, not faster:
+            # otherwise the minibatch grows.
             noise = max(
                 minibatch_variance(gradient, far * point, n_batch, rng, root=root) / far**2
-                for far in (1.0, farthest)
+                for far in reaches
                 for point, root in zip(points, roots, strict=True)
             )
             h, full = self._step_for(sampler, found, noise), self._step_for(sampler, curvatures, 0.0)
-            if h > 0.5 * full or n_batch == n_rows or self.batch_size != "auto":
+            if h > 0.5 * full or n_batch == n_rows or not picks_batch:
                 break
             n_batch = min(n_rows, 2 * n_batch)
         if n_batch != dense.n_batch:

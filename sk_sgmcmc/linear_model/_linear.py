@@ -20,7 +20,7 @@ from ..utils._containers import refuse_dask
 from ..utils._dask import lazy_for_dask
 from ..utils._fingerprint import fingerprint
 from ..utils._parameters import keyword_parameters
-from ..utils._sklearn import Interval, RegressorMixin
+from ..utils._sklearn import Interval, RegressorMixin, check_is_fitted
 from ..utils._tables import aligned
 from ..utils._typing import MatrixLike
 from ._base import BaseLinearModel
@@ -398,6 +398,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     def _predictive(self):
         """The predictive distribution of observations at rows less the offsets."""
+        check_is_fitted(self, "samples_")
         samples = self._all_samples
         coef, noise = samples["coef"], samples["noise_scale"].reshape(-1)
         return NormalPredictive(coef.reshape(-1, coef.shape[-1]), self._near_intercepts.reshape(-1), noise)

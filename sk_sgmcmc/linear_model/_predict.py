@@ -127,6 +127,7 @@ class DrawsPredictMixin:
         ndarray, lazy for a Dask array, of shape (n_samples, n_classes)
             Rows sum to 1.
         """
+        check_is_fitted(self, "samples_")
         if len(self.classes_) == 2:
             second = np.concatenate([_expit(eta).mean(axis=1) for _, eta in predictor_blocks(self, X, _CELLS)])
             return np.column_stack([1.0 - second, second])
@@ -230,6 +231,7 @@ class DrawsPredictMixin:
         >>> mean.shape, bool(((low <= mean) & (mean <= high)).all())
         ((100, 2), True)
         """
+        check_is_fitted(self, "samples_")
         tails = interval_tails(interval)
         parts = [_mean_and_ends(p, tails) for p in self._class_probabilities(X)]
         mean, low, high = (np.concatenate(part) for part in zip(*parts, strict=True))
