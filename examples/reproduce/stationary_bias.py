@@ -6,9 +6,10 @@
 
 Each model has 1,000 rows. Its coefficients are drawn by `HMC`, which has no bias, and by samplers with fixed step and
 batch sizes: 10, 50, 200 and 1,000 rows, and 1/8, 1/4, 1/2 and 1 times the automatic step for all rows. The column
-``bias`` of ``diagnostics_`` predicts the standard deviation of their draws over that of HMC, minus 1. A line is a model
-and a sampler, with the largest relative error of a predicted variance, in brackets as a multiple of its Monte Carlo
-error, the same among fits whose bias is at most 0.25, the largest bias, and the share of fits whose bias is not known.
+``bias`` of ``diagnostics_`` predicts how far the standard deviation of their draws is above that of HMC, as a share of
+it. A line is a model and a sampler, with the largest relative error of a predicted variance, in brackets as a multiple
+of its Monte Carlo error, the same among fits whose bias is at most 0.25, the largest bias, and the share of fits whose
+bias is not known.
 """
 
 import argparse

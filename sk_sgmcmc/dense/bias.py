@@ -145,7 +145,7 @@ class Linearisation:
 
 @dataclass(frozen=True, eq=False)
 class StationaryLaw:
-    """Covariances of draws: that of the posterior, and that of the chain; both (n_entries, n_entries)."""
+    """Covariance of the posterior, and of the draws of the chain, both (n_entries, n_entries)."""
 
     exact: np.ndarray
     biased: np.ndarray
