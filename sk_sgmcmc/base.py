@@ -59,7 +59,8 @@ def all_or_nothing(method: Function) -> Function:
 
 
 def _forget(estimator):
-    kept = {name: value for name, value in estimator.__dict__.items() if not name.endswith("_")}
+    given = estimator.__dict__.items()
+    kept = {name: value for name, value in given if not name.endswith("_") and name != "_deferred"}
     estimator.__dict__ = kept  # a single assignment, which Ctrl-C cannot interrupt halfway
 
 

@@ -306,6 +306,7 @@ def test_resume_refuses_other_data(case):
 def test_a_partial_fit_that_fails_on_the_way_moves_nothing(case):
     parts = [[value[i::3] for value in case.data_of()] for i in range(3)]
     models = [case.new(n_chains=2).partial_fit(*parts[0]).partial_fit(*parts[1]) for _ in range(2)]
+    assert all(model.n_iter_ for model in models)  # chains of regressions run when an attribute is read
 
     def fail(estimator, step):
         raise ValueError("enough")

@@ -16,7 +16,7 @@ from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.dense.tuning import check_gradient_at
 from sk_sgmcmc.directions import check_movement
 from sk_sgmcmc.linear_model._design import check_distance_from_mode
-from sk_sgmcmc.linear_model._stream import Stream
+from sk_sgmcmc.linear_model._stream import Stream, Summary
 from sk_sgmcmc.samplers import SGHMC
 from sk_sgmcmc.targets import _checks as of_sample
 from sk_sgmcmc.topic._agreement import Agreement
@@ -133,7 +133,7 @@ FIRES = {
     "flow_too_short": lambda: of_normal_rows(sampler="svgd", n_iter=1),
     "too_few_components": lambda: of_directions(n_components=3, n_iter=40,
                                                 weight_concentration_prior_type="dirichlet_process"),
-    "sorted_stream": lambda: [Stream(None, None, 9.0, None, True).check()],
+    "sorted_stream": lambda: [Stream((), Summary(None, None, None, 9.0, is_misled=True), 2).check(None)],
     "diverging_trajectories": lambda: of_trajectories(()),
     "trajectories_lost_at_bound": lambda: of_trajectories((1,)),
     "gradient_does_not_fit": of_wrong_gradient,

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -55,10 +56,10 @@ def test_grid_search_over_samplers_in_a_pipeline():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_blocks_of_a_stream_reuse_no_random_numbers(case):
     increments = []
-    model = case.new(n_chains=1, n_iter=300, burn_in=0, thin=1)
-    for n_chains in (1, 2, 2):  # chains that cannot go on begin anew
+    model = case.new(n_chains=1, n_iter=600, burn_in=0, thin=1)
+    for n_chains in (1, 2, 2):
         model.set_params(n_chains=n_chains).partial_fit(*case.data_of())
-        draws = next(iter(model.samples_.values()))[0].reshape(300, -1)
+        draws = next(iter(model.samples_.values()))[0].reshape(600, -1)
         increments.append(np.diff(draws[:, 0]))
     correlation = np.corrcoef(increments)
     assert np.abs(correlation[np.triu_indices(3, 1)]).max() < 0.3
@@ -95,7 +96,7 @@ def test_long_steps_that_widen_the_draws_warn(sampler):
     with pytest.warns(ConvergenceWarning, match=message):
         model.fit(X, y)
     with pytest.warns(ConvergenceWarning, match=message):
-        model.partial_fit(X, y)
+        clone(model).partial_fit(X, y).n_iter_
 
 
 def test_minibatches_that_widen_the_draws_warn():

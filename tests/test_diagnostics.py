@@ -113,9 +113,10 @@ def test_a_stream_renews_the_table_and_does_not_warn_of_draws_that_should_move(c
     model.partial_fit(X[:45], *(part[:45] for part in y))
     before = model.diagnostics_
     fitted, messages = alarms(lambda: model.partial_fit(X[45:], *(part[45:] for part in y)))
+    fitted, more = alarms(lambda: fitted.n_iter_ and fitted)  # chains of regressions run when an attribute is read
     assert not same(fitted.diagnostics_, before)
     if case.id not in ("logistic", "gaussian"):  # each of their calls runs whole chains
-        assert not messages
+        assert not messages + more
     # Made when first read, and in a pickle, which lacks the data.
     assert same(pickle.loads(pickle.dumps(model)).diagnostics_, fitted.diagnostics_)
 

@@ -175,17 +175,18 @@ class BaseDenseSGMCMC(BaseSGMCMC):
             return int(min(np.ceil(_FLOW_TIME / h), _MOST_FLOW))
         return 2 * n_draws * int(np.clip(np.ceil(2.0 / h), 1, 50))
 
-    def _seeds_after(self, before):
-        """Seeds of a run and of its chains; in a stream they are drawn from the chains ``before``, to be new."""
-        seeds = self._chain_seeds()  # refuses a bad random_state
-        if before is None:
+    def _seeds_of_call(self, n_earlier):
+        """Seeds of a run and of its chains after ``n_earlier`` calls of `fit` and `partial_fit`, new for each call."""
+        seeds = self._chain_seeds()
+        if n_earlier == 0:
             return seeds
-        return np.random.SeedSequence(before[0].rng.integers(2**32, size=4).tolist()).spawn(self.n_chains + 1)
+        entropy = [*seeds[0].generate_state(4).tolist(), n_earlier]
+        return np.random.SeedSequence(entropy).spawn(self.n_chains + 1)
 
-    def _make_chains(self, sampler, dense, n_iter, starts, before=None):
-        """Make new chains; in a stream, ``before`` are the chains of the earlier blocks, from which seeds are drawn."""
+    def _make_chains(self, sampler, dense, n_iter, starts, seeds):
+        """Make new chains; the first of the ``seeds`` is that of the order of the rows."""
         plan = DrawPlan(n_iter, self.burn_in, self.thin, max_draws=self._n_draws(starts[0].size))
-        shuffle_seed, *seeds = self._seeds_after(before)
+        shuffle_seed, *seeds = seeds
         return make_chains(seeds, plan, sampler, "euclidean", starts, shuffle_seed, dense)
 
     def _thinned_draws(self, samples):

@@ -159,8 +159,8 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
 
     def _start_chains(self, sampler, X):
         given = self.mean_prior, self.mean_precision_prior, self.degrees_of_freedom_prior, self.covariance_prior
-        self._prior, self.n_samples_seen_ = checked_prior(X, *given), len(X)
-        return self._run_on(sampler, X, None)
+        self._prior, self.n_samples_seen_, self._n_calls = checked_prior(X, *given), len(X), 1
+        return self._run_on(sampler, X)
 
     def _checked_rows(self, X, **kwargs):
         """Check rows and convert them to one memory layout, so that draws do not depend on the layout of the input."""
@@ -170,10 +170,12 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
 
     def _continue_chains(self, sampler, X):
         self._prior, self.n_samples_seen_ = self._posterior, self.n_samples_seen_ + len(X)
-        return self._run_on(sampler, X, self._chains)
+        self._n_calls += 1
+        return self._run_on(sampler, X)
 
-    def _run_on(self, sampler, X, before):
-        """Run chains on rows; in a stream, their seeds are drawn from the chains ``before``."""
+    def _run_on(self, sampler, X):
+        """Run chains on rows."""
+        n_earlier = self._n_calls - 1
         self._posterior = law = updated(self._prior, X)
         # In standardised units, the posterior mean of the precision is the identity, and that of the mean is 0.
         self._root, self._centre = inverse_scale_root(law) / np.sqrt(law.nu), law.mean
@@ -181,11 +183,13 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         Z, d = self._standardised(X), X.shape[1]
         n_entries = d + d * (d + 1) // 2
         dense, self.sampler_, n_iter = self._tuned(
-            sampler, lambda n_batch: self._dense(Z, n_batch), len(Z), d, n_entries, streams=before is not None
+            sampler, lambda n_batch: self._dense(Z, n_batch), len(Z), d, n_entries, streams=n_earlier > 0
         )
         self.batch_size_ = dense.n_batch
         starts = [np.zeros((n_entries, 1)) for _ in range(self.n_chains)]
-        return self._run(self._make_chains(self.sampler_, dense, n_iter, starts, before), n_iter)
+        return self._run(
+            self._make_chains(self.sampler_, dense, n_iter, starts, self._seeds_of_call(n_earlier)), n_iter
+        )
 
     def _standardised(self, X):
         return np.ascontiguousarray(linalg.solve_triangular(self._root, (X - self._centre).T, lower=True).T)

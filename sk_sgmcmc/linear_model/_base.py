@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import field, replace
 from numbers import Real
 from typing import Literal
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 
 from ..chains.checks import FAR_FROM_MODE, SORTED_STREAM
-from ..dense.chain import CHAINS, DenseData
+from ..dense.chain import DenseData
 from ..dense.model import NOISE, STIFFEST, BaseDenseSGMCMC
 from ..dense.rows import less_offsets, packed, refuse_extremes, refuse_tiny
 from ..utils._fingerprint import fingerprint
@@ -19,10 +19,11 @@ from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import Interval, StrOptions
 from ..utils._sparse import canonical
 from ..utils._typing import FloatArray
+from ._deferred import DefersRuns
 from ._design import MAX_ENTRIES, Design, DiagonalDesign, log_likelihoods
 from ._input import row_offsets, warn_of_unlike_spreads
 from ._prior import all_zero, column_units, find_design
-from ._stream import Stream
+from ._stream import Stream, Summary, Units
 
 # Above this share of nonzero entries, the kernels read sparse rows faster once they are converted to dense ones.
 _DENSE_SHARE = 0.3
@@ -41,7 +42,7 @@ def is_wide(X, n_predictors):
 
 
 @keyword_parameters
-class BaseLinearModel(BaseDenseSGMCMC):
+class BaseLinearModel(DefersRuns, BaseDenseSGMCMC):
     r"""Base class of models whose rows have one linear predictor, or one for each of several classes.
 
     A subclass sets ``_likelihood`` to one of the likelihoods of `_design`. It implements
@@ -103,6 +104,11 @@ class BaseLinearModel(BaseDenseSGMCMC):
     _stream_kind = Stream
     # Parameters that must not change between calls of `partial_fit`.
     _fixed_in_stream = ("fit_intercept", "prior", "prior_scale", "intercept_prior_scale")
+    _set_by_run = (
+        "batch_size_", "checks_", "coef_", "coef_prior_scale_", "diagnostics_", "intercept_", "n_iter_", "prior_scale_",
+        "sampler_", "samples_", "trace_", "_all_samples", "_chains", "_check_results", "_design", "_diagnostics",
+        "_near_intercepts", "_planned_iter",
+    )  # fmt: skip
     _check_definitions = (*BaseDenseSGMCMC._check_definitions, FAR_FROM_MODE, SORTED_STREAM)
 
     _parameter_constraints = {
@@ -168,36 +174,76 @@ class BaseLinearModel(BaseDenseSGMCMC):
         return X, y, weight
 
     def _continue_chains(self, sampler, data, n_predictors):
-        """Run chains on (rows, responses, weights) passed to `partial_fit`."""
-        before = getattr(self, "_chains", None)
-        if before is None:
-            return self._start_chains(sampler, data, n_predictors, keep_rows=True)
-        self._refuse_changes(self._fixed_in_stream, "partial_fit")
+        """Add (rows, responses, weights), passed to `partial_fit`, to the stream; chains run when they are needed."""
+        if self._stream is None:
+            self._begin(data, n_predictors)
+            self._stream, self.n_samples_seen_ = self._stream_kind(), 0
+        else:
+            self._refuse_changes(self._fixed_in_stream, "partial_fit")
+        self._refuse_metric(sampler, data[0])
         rows = self._less_offsets(data)
-        last, stream = self._with_units_of_new_columns(rows, self._design, self._stream)
-        rows, design, self._stream = stream.next(rows, last, self._first_design, self._design_of)
+        seeds = self._seeds_of_call(self._stream.n_calls)
+        self._stream = self._stream.added(rows, self._summary_of)
         self.n_samples_seen_ += len(data[1])
-        return self._run_in(design, design.mode.size, sampler, *rows, before)
+        sampler = clone(sampler)  # `set_params` may change the one that was passed
+        return self._defer(lambda model: model._run_stream(sampler, seeds))
 
-    def _start_chains(self, sampler, data, n_predictors, keep_rows=False):
-        """Run new chains on (rows, responses, weights); pass ``keep_rows`` if `partial_fit` may add further rows."""
+    def _start_chains(self, sampler, data, n_predictors):
+        """Run new chains on (rows, responses, weights), passed to `fit`."""
+        self._stream = None
+        self._begin(data, n_predictors)
+        self._refuse_metric(sampler, data[0])
+        rows = self._less_offsets(data)
+        design = self._first_design(rows)
+        self._stream = self._stream_kind.of_fit(rows, lambda rows: self._summary(rows, design))
+        self.n_samples_seen_ = len(data[1])
+        return self._run_in(design, design.mode.size, sampler, *rows, self._chain_seeds())
+
+    def _begin(self, data, n_predictors):
+        """Set what the first rows determine."""
         self._n_predictors = n_predictors
         self._offsets = row_offsets(data[0], data[2], self.fit_intercept)
-        rows = self._less_offsets(data)
         self._standardises = self.prior_scale == "auto" and not self._is_given_sparse
-        self._warn_of_prior(rows[0], rows[2])
-        design = self._first_design(rows)
-        self._stream = self._stream_kind.first(rows, design, keep_rows)
-        self.n_samples_seen_ = len(data[1])
-        return self._run_in(design, design.mode.size, sampler, *rows, None)
+        self._warn_of_prior(less_offsets(data[0], self._offsets), data[2])
+
+    def _refuse_metric(self, sampler, X):
+        """Raise if the sampler needs the Fisher information and X has too many columns for it."""
+        self._kind_of_design(X).refuse_metric(sampler, self._n_predictors * (X.shape[1] + self.fit_intercept))
 
     def _less_offsets(self, data):
         """Subtract the offsets from the rows, and set the fingerprint of the data."""
         self._fingerprint = fingerprint(*data)
         return less_offsets(data[0], self._offsets), *data[1:]
 
+    def _run_stream(self, sampler, seeds):
+        """Run chains on all rows of the stream that are in memory."""
+        self._stream = self._stream.joined()
+        rows = self._stream.rows
+        design = self._next_design(rows)
+        return self._run_in(design, design.mode.size, sampler, *rows, seeds, streams=True)
+
+    def _summary_of(self, rows):
+        """The `Summary` of the stream up to these rows, all that are in memory."""
+        return self._summary(rows, self._next_design(rows))
+
+    def _summary(self, rows, design):
+        """As `_summary_of`, given the design of the rows."""
+        last, weight = (None if self._stream is None else self._stream.summary), rows[2].sum()
+        is_misled = design.is_bare
+        if last is not None:
+            is_misled |= last.is_misled or last.is_off(rows, design)
+            weight += last.weight
+        return Summary(design.summary, design.reference, self._units, weight, is_misled)
+
+    def _next_design(self, rows):
+        """The design of all rows in memory; a Gaussian represents the others, if there are any."""
+        summary = self._stream.summary
+        if summary is None:
+            return self._first_design(rows)
+        return self._design_of(rows, self._with_units_of_new_columns(rows, summary), summary.reference)
+
     def _first_design(self, rows):
-        """The design of the first rows under the model's prior; sets the scale of the prior."""
+        """The design of rows under the model's prior; sets the scale of the prior."""
         X, _, weight = rows
         scales = self.prior_scale, self.intercept_prior_scale if self.fit_intercept else None
         columns = column_units(X, weight, self.fit_intercept) if self._standardises else None
@@ -205,72 +251,52 @@ class BaseLinearModel(BaseDenseSGMCMC):
         def make(prior, last=None):
             return self._design_of(rows, prior, start=None if last is None else last.mode)
 
-        design, self.prior_scale_ = find_design(
-            make, X, weight, self._n_predictors, self.prior, *scales, columns=columns
-        )
-        self.coef_prior_scale_ = self.prior_scale_ / (np.ones(X.shape[1]) if columns is None else columns)
-        self._unseen = all_zero(X) if self._standardises else np.zeros(X.shape[1], dtype=bool)
+        design, scale = find_design(make, X, weight, self._n_predictors, self.prior, *scales, columns=columns)
+        unseen = all_zero(X) if self._standardises else np.zeros(X.shape[1], dtype=bool)
+        self._set_units(Units(scale, np.ones(X.shape[1]) if columns is None else columns, unseen))
         return design
 
-    def _with_units_of_new_columns(self, rows, design, stream):
-        """Set the prior's unit of columns that vary for the first time; returns the last design and the stream.
+    def _set_units(self, units):
+        self._units, self.prior_scale_ = units, units.prior_scale
+        self.coef_prior_scale_ = units.prior_scale / units.columns
+
+    def _with_units_of_new_columns(self, rows, summary):
+        """The Gaussian of the summary, with the prior's unit of columns that vary for the first time.
 
         In earlier rows such a column equals its offset, so these rows say nothing about its coefficient. Only the
         precision of the prior changes.
         """
         X, _, weight = rows
-        new = self._unseen & ~all_zero(X)
-        if not new.any():
-            return design, stream
-        square = (X.multiply(X) if sparse.issparse(X) else X**2).T @ weight / weight.sum()
+        last = summary.units
+        new = last.unseen & ~all_zero(X)
+        square = (X.multiply(X) if sparse.issparse(X) else X**2).T @ weight / weight.sum() if new.any() else 0.0
         columns = np.where(new & (square > 0), np.sqrt(square), 1.0)
-        self._unseen = self._unseen & ~new
-        self.coef_prior_scale_ = self.coef_prior_scale_ / columns
+        self._set_units(Units(last.prior_scale, last.columns * columns, last.unseen & ~new))
         width = X.shape[1] + self.fit_intercept
         more = np.zeros((self._n_predictors, width))
-        more[:, : X.shape[1]] = (columns**2 - 1.0) / self.prior_scale_**2
-        design = copy(design)
-        design.summary = design.summary.tighter(more.ravel())
-        return design, replace(stream, prior=None if stream.prior is None else stream.prior.tighter(more.ravel()))
+        more[:, : X.shape[1]] = (columns**2 - 1.0) / last.prior_scale**2
+        return summary.gaussian.tighter(more.ravel())
+
+    def _kind_of_design(self, X):
+        return DiagonalDesign if is_wide(X, self._n_predictors) else Design
 
     def _design_of(self, rows, prior, reference=None, start=None):
         """The design of rows under a `Quadratic` prior."""
-        k = self._n_predictors
-        kind = DiagonalDesign if is_wide(rows[0], k) else Design
+        kind, k = self._kind_of_design(rows[0]), self._n_predictors
         return kind(*rows, k, prior, self.fit_intercept, self.control_variates, reference, self._likelihood, start)
 
-    def _run_in(self, design, n_entries, sampler, X, y, weight, before):
+    def _run_in(self, design, n_entries, sampler, X, y, weight, seeds, *, streams=False):
         """Run chains of ``n_entries`` coordinates in a design; X is without its offsets."""
         make_dense, width = self._data_maker(design, sampler, X, y, weight)
-        streams = before is not None
         dense, fitted, n_iter = self._tuned(sampler, make_dense, X.shape[0], width, n_entries, streams=streams)
-        chains = self._make_chains(fitted, dense, n_iter, self._starts(before, fitted, design, n_entries), before)
+        starts = [np.zeros((n_entries, 1))] * self.n_chains  # the mode
+        chains = self._make_chains(fitted, dense, n_iter, starts, seeds)
         self._design, self.sampler_, self.batch_size_ = design, fitted, dense.n_batch
         return self._run(chains, n_iter)
-
-    def _starts(self, before, sampler, design, n_entries):
-        """The start of each chain: the last state of the same chain in ``before`` if it fits, else the mode.
-
-        Where earlier rows are read again, chains start at the mode, since earlier chains may be far from the posterior.
-        """
-        mode = np.zeros((n_entries, 1))
-        shape = sampler._pick_loop(CHAINS).state_shape(sampler, mode.shape)
-        again = self._stream is not None and self._stream.reread is not None
-        others = before is None or len(before) != self.n_chains or self._design is None
-        if again or others or before[0].theta.shape != shape:
-            return [mode] * self.n_chains
-        return [self._carried(chain.theta, design) for chain in before]
-
-    def _carried(self, theta, design):
-        """Convert a state, or the states of all particles, to the coordinates of another design."""
-        if theta.ndim == 3:
-            return np.stack([self._carried(each, design) for each in theta])
-        return design.theta_of(*self._design.coefficients(theta[:, 0]))[:, None]
 
     def _data_maker(self, design, sampler, X, y, weight):
         """A function that maps the batch size to the kernels' data, and how many numbers the kernels read per row."""
         if sampler._uses_metric:
-            design.refuse_metric(sampler)
             X = X.toarray() if sparse.issparse(X) else X
         rows = design.rows(X)
         outputs = design.likelihood.outputs(y, design.eta(rows))
@@ -298,8 +324,8 @@ class BaseLinearModel(BaseDenseSGMCMC):
     def _data_to_resume(self, X, y, weight):
         """The rows in the form to which the chains are bound."""
         rows = less_offsets(X, self._offsets), y, weight
-        if self._stream is not None:
-            rows = self._stream.read_with(*rows)
+        if self._stream is not None and self._stream.blocks:
+            rows = self._stream.rows
         make_dense, _ = self._data_maker(self._design, self.sampler_, *rows)
         return make_dense(self.batch_size_), None
 
@@ -315,7 +341,7 @@ class BaseLinearModel(BaseDenseSGMCMC):
 
     def _checks(self, chains):
         found = super()._checks(chains)
-        return found if self._stream is None else [*found, self._stream.check()]
+        return found if self._stream is None else [*found, self._stream.check(self._design)]
 
     def _log_likelihoods(self, chains, coef, near):
         """Mean log likelihood of some of the rows at some of the draws, for the convergence checks."""

@@ -85,9 +85,10 @@ class BaseCountRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
     def partial_fit(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, exposure: ArrayLike | None = None
     ) -> Self:
-        """Continue with further rows.
+        """Add further rows; the chains run when a fitted attribute is first read.
 
-        The notes of the class say what represents the rows of earlier calls.
+        They then have the parameters that the estimator has in this call. With ``callbacks`` or ``verbose``, they run
+        in the call itself. The notes of the class say what represents the rows of earlier calls.
 
         Parameters
         ----------
@@ -101,7 +102,7 @@ class BaseCountRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()
-        data = self._checked(X, y, sample_weight, exposure, reset=not hasattr(self, "_design"), method="partial_fit")
+        data = self._checked(X, y, sample_weight, exposure, reset=self._stream is None, method="partial_fit")
         return self._continue_chains(sampler, data, 1)
 
     @all_or_nothing
@@ -115,7 +116,7 @@ class BaseCountRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
         Parameters
         ----------
         X, y, sample_weight, exposure : same type and content as given to `fit`, or to the last `partial_fit`
-            The data. A saved estimator contains only those rows of a stream that later calls may need again.
+            The data. A saved estimator contains only the rows that `partial_fit` keeps.
 
         Returns
         -------

@@ -277,9 +277,8 @@ class Design:
 
     Attributes
     ----------
-    mode, whitener, unwhitener : (D,), (D, D), (D, D)
-        Coefficients of standardised columns are ``mode + whitener @ theta``; ``unwhitener`` is the inverse of
-        ``whitener``.
+    mode, whitener : (D,), (D, D)
+        Coefficients of standardised columns are ``mode + whitener @ theta``.
     summary : Quadratic
         The Gaussian that replaces these rows when a stream continues.
     """
@@ -321,7 +320,6 @@ class Design:
         if not averaged:
             d, root = factorised(hessian)
         self.whitener = whitener_of(d, root)
-        self.unwhitener = root.T / d
         self.precision = precision
         if control_variates:
             self._linear, self._quadratic = self.whitener.T @ gradient, np.eye(self.mode.size)
@@ -357,7 +355,8 @@ class Design:
         """Variance of the linear predictor of each row under the Gaussian at the mode; for a single predictor."""
         return (rows.predict(self.whitener.T) ** 2).sum(axis=1)
 
-    def refuse_metric(self, sampler):
+    @staticmethod
+    def refuse_metric(sampler, n_coefficients):
         """Do nothing, because the Fisher information can be computed at every step; see `DiagonalDesign`."""
 
     def metric_params(self):
@@ -497,11 +496,6 @@ class Design:
         if not self.fit_intercept:
             return b, np.zeros(b.shape[:-1])
         return np.ascontiguousarray(b[..., :-1]), b[..., -1].copy()
-
-    def theta_of(self, coef, intercept):
-        """The inverse of `coefficients`, for one draw."""
-        b = np.column_stack([coef, intercept]) if self.fit_intercept else coef
-        return self.unwhitener @ (self._each(self._forward(), b.ravel()) - self.mode)
 
 
 _MAX_LBFGS = 500
@@ -658,12 +652,14 @@ class DiagonalDesign:
     def _by_column(self, vector):
         return vector.reshape(self.n_predictors, -1).T.ravel()
 
-    def refuse_metric(self, sampler):
-        """Raise, because the Fisher information is not implemented for so many coefficients."""
-        raise ValueError(
-            f"sampler={sampler!r} needs the Fisher information at every step, which is implemented for up to "
-            f"{MAX_ENTRIES} coefficients; these data have {self.mode.size}. Use another, such as 'hmc'."
-        )
+    @staticmethod
+    def refuse_metric(sampler, n_coefficients):
+        """Raise if the sampler needs the Fisher information, which is not implemented for so many coefficients."""
+        if sampler._uses_metric:
+            raise ValueError(
+                f"sampler={sampler!r} needs the Fisher information at every step, which is implemented for up to "
+                f"{MAX_ENTRIES} coefficients; these data have {n_coefficients}. Use another, such as 'hmc'."
+            )
 
     def coef_moments(self):
         """As `Design.coef_moments`."""
@@ -695,14 +691,6 @@ class DiagonalDesign:
         turn(b)
         b += mode.astype(b.dtype)
         return np.ascontiguousarray(np.swapaxes(b[..., :-1, :], -1, -2)), intercept
-
-    def theta_of(self, coef, intercept):
-        """The inverse of `coefficients`, for one draw."""
-        b = np.column_stack([coef, intercept + coef @ self.reference]) if self.fit_intercept else coef
-        delta = turn(b.T - self.mode.reshape(-1, self.n_predictors))
-        if self.fit_intercept:
-            delta[-1] = linalg.solve(self.root, delta[-1] + (self.away * delta[:-1]).sum(axis=0))
-        return delta.ravel() / self.whitener
 
 
 def log_likelihoods(design, dense, coef, intercept, likelihood_of=None):

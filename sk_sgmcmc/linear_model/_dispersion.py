@@ -304,11 +304,6 @@ class DispersedDesign:
             dispersion = np.exp(self.mode[-1] + self.spread * theta[..., -1])
         return *self.coefficient_design.coefficients(theta[..., :-1]), np.clip(dispersion, SMALLEST, LARGEST)
 
-    def theta_of(self, coef, intercept, dispersion):
-        """The inverse of `coefficients`, for one draw."""
-        last = (np.log(dispersion) - self.mode[-1]) / self.spread
-        return np.append(self.coefficient_design.theta_of(coef, intercept), last)
-
     def checks(self, theta, temperature):
         """The check that draws lie near the mode, see `Design.checks`."""
         inner = self.coefficient_design.checks(theta[..., :-1], temperature)

@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
+from sklearn.base import clone
 
 from ..base import all_or_nothing, fits_anew
 from ..chains.chain import DrawPlan, stacked_draws
@@ -30,6 +31,7 @@ from ._normal import GibbsChain, GibbsData, NormalDesign, Sums
 from ._predict import RegressorDrawsMixin, checked_weights, near_rows, numeric_responses, refuse_sizes
 from ._predictive import NormalPredictive
 from ._prior import HalfT, InverseChiSquared, find_design, typical_scale
+from ._stream import copied
 
 _MAX_FEATURES = 5000
 _CUBES = 2e10  # bound on n_sweeps * n_features**3, the cost of the sweeps
@@ -151,6 +153,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
     degrees_of_freedom_prior: float = 1.0
 
     _offers = (("any", "conditionals"), ("euclidean", "gradient"))
+    _set_by_run = (*BaseLinearModel._set_by_run, "noise_scale_")
 
     _parameter_constraints = {
         **BaseLinearModel._parameter_constraints,
@@ -195,11 +198,16 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         """
         self._validate_params()
         sampler, pair = self._checked_sampler()
-        return self._start_chains(sampler, pair, self._checked(X, y, sample_weight), None)
+        data = self._checked(X, y, sample_weight)
+        rows, new = self._added(data, None)
+        return self._run_on_sums(sampler, pair, rows, new, self._chain_seeds())
 
     @all_or_nothing
     def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Continue with further rows; only sums over the rows of earlier calls are kept.
+        """Add further rows; only sums over the rows of earlier calls are kept.
+
+        The chains run when a fitted attribute is first read, with the parameters that the estimator has in this call.
+        With ``callbacks`` or ``verbose``, they run in the call itself.
 
         Parameters
         ----------
@@ -218,7 +226,12 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         if earlier is not None:
             of_first = ("fit_intercept", "intercept_prior_scale", "noise_scale_prior", "degrees_of_freedom_prior")
             self._refuse_changes(of_first, "partial_fit")
-        return self._start_chains(sampler, pair, data, earlier)
+        seeds = self._seeds_of_call(0 if earlier is None else self._n_calls)
+        rows, new = self._added(data, earlier)
+        if pair[1] != "conditionals":
+            rows = copied(rows)
+        sampler = clone(sampler)  # `set_params` may change the one that was passed
+        return self._defer(lambda model: model._run_on_sums(sampler, pair, rows, new, seeds))
 
     @all_or_nothing
     def resume(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # type: ignore[override]
@@ -257,8 +270,11 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         used = weight > 0
         return (X, y, weight) if used.all() else (X[used], y[used], weight[used])
 
-    def _start_chains(self, sampler, pair, data, earlier):
-        """Add (rows, responses, weights) to the ``earlier`` `Sums`, if any, and run chains."""
+    def _added(self, data, earlier):
+        """Add (rows, responses, weights) to the ``earlier`` `Sums`, if any.
+
+        Returns the data with offsets subtracted, and their own `Sums`, or None if there are no others.
+        """
         X, y, weight = data
         self._fingerprint = fingerprint(X, y, weight)
         if earlier is None:
@@ -278,11 +294,15 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         )
         if self.prior_scale != "auto":
             check_scale("prior_scale", self.prior_scale)
-        before = None if earlier is None else self._chains
         self.n_samples_seen_ = len(y) + (0 if earlier is None else self.n_samples_seen_)
+        self._n_calls = 1 + (0 if earlier is None else self._n_calls)
+        return (X, y, weight), None if earlier is None else new
+
+    def _run_on_sums(self, sampler, pair, data, new, seeds):
+        """Run chains given the sums over all rows; those that use gradients read the ``data`` of the last call."""
         if pair[1] == "conditionals":
-            return self._sweep(sampler, len(y), before)
-        return self._move(sampler, X, y, weight, None if earlier is None else new, before)
+            return self._sweep(sampler, len(data[1]), seeds)
+        return self._move(sampler, *data, new, seeds)
 
     def _set_priors(self, y, weight):
         """Set the priors of the noise and the intercept; scales that are None come from the first rows."""
@@ -318,19 +338,19 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         units = self._columns, scale, self._scale_unit, self._intercept_scale
         return GibbsData(self._sums, self._noise, self.prior == "laplace", *units)
 
-    def _sweep(self, sampler, n_rows, before):
+    def _sweep(self, sampler, n_rows, seeds):
         """Run new chains of `Gibbs`, also in a stream; ``n_rows`` is the number of rows passed to this call."""
         d = self.n_features_in_
         n_draws = int(np.clip(_CUBES / d**3 / 2, _FEWEST_DRAWS, MAX_DRAWS))
         n_iter = 2 * n_draws if self.n_iter is None else int(self.n_iter)
         plan = DrawPlan(n_iter, self.burn_in, self.thin, max_draws=n_draws)
-        chains = [GibbsChain(seed, plan).bind(self._conditionals()) for seed in self._seeds_after(before)[1:]]
+        chains = [GibbsChain(seed, plan).bind(self._conditionals()) for seed in seeds[1:]]
         self._design, self.sampler_, self.batch_size_ = None, sampler._resolved(None), n_rows
         return self._run(chains, n_iter)
 
     # -- gradients -----------------------------------------------------------------------------------------------
 
-    def _move(self, sampler, X, y, weight, new, before):
+    def _move(self, sampler, X, y, weight, new, seeds):
         """Run chains that use gradients on these rows; ``new`` are their `Sums`, or None without earlier rows."""
 
         def make(prior, last=None):  # ignores the last design, which would not speed up the search for the mode
@@ -338,7 +358,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
         scales = self.prior_scale, self._intercept_scale, self._scale_unit, self._columns
         design, self.prior_scale_ = find_design(make, X, weight, 1, self.prior, *scales)
-        return self._run_in(design, len(design.whitener), sampler, X, y, weight, before)
+        return self._run_in(design, len(design.whitener), sampler, X, y, weight, seeds, streams=new is not None)
 
     def _data_maker(self, design, sampler, X, y, weight):
         Z, residuals = design.read(X.toarray() if sparse.issparse(X) else X, y)

@@ -90,10 +90,13 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     .. math:: -\phi + \frac Nn \, T^\top \sum_{i \in S} x_i \bigl(p_i(\hat\beta) - p_i(\beta)
               + p_i(\hat\beta) (1 - p_i(\hat\beta)) \, x_i^\top T \phi\bigr),
 
-    which is unbiased, and without noise if the posterior is Gaussian. In `partial_fit`, the Gaussian approximation at
-    the mode replaces the rows of earlier calls. These rows are kept as well while they have at most two million
-    entries. `partial_fit` reads them again if new rows move the mode to where the approximation is inaccurate, for
-    example because the earlier rows lacked a class or came sorted.
+    which is unbiased, and without noise if the posterior is Gaussian.
+
+    `partial_fit` only adds rows. When a fitted attribute is first read, the chains run on all rows in memory, so the
+    posterior is that of `fit` on these rows. Memory holds the rows of calls of `partial_fit` up to 25 million entries
+    (200 MB if X is dense), and a saved estimator contains them. If there are more, the Gaussian approximation at the
+    mode replaces the rows so far, as it replaces the rows of `fit`. It is inaccurate if these rows lack a class or come
+    sorted by class; a warning then says so.
 
     ``prior_scale="auto"`` takes the mode of the posterior of :math:`\log \sigma`, under a half-Cauchy prior on
     :math:`\sigma` whose median moves the log odds by 1 for a typical column. The coefficients are integrated out with a
@@ -104,8 +107,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     For dense X, DataFrames included, the prior is :math:`\beta_j s_j \sim N(0, \sigma^2)`, where :math:`s_j` is the
     standard deviation of column j (without an intercept, its root mean square). A change of units or a shift of a
     column then changes no prediction. For sparse X, such as tf-idf, one scale applies to all columns as given, so rare
-    words are shrunk more. `partial_fit` keeps the scale and the units of its first call unless it reads all rows again.
-    A column that is constant at first gets its unit from the first block in which it varies.
+    words are shrunk more. Once a Gaussian replaces rows, their scale and units stay, and a column that has been constant
+    gets its unit from the rows in which it first varies.
 
     With ``prior="laplace"`` the kink at 0 is rounded. Chains target the density with :math:`\sqrt{\beta^2 +
     \epsilon^2}` instead of :math:`|\beta|`, where :math:`\epsilon` is a tenth of a coefficient's posterior standard
@@ -119,7 +122,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
       all classes share, which only the prior bounds.
     - Control variates are of first order.
     - Fewer draws are kept: at most 200 above 2,000 coefficients, in float32 above 10,000, and within 512 MiB.
-    - In `partial_fit`, the diagonal replaces the Hessian.
+    - The Gaussian that replaces rows in `partial_fit` has the Hessian's diagonal.
     - Dense rows are converted to sparse ones.
 
     References
@@ -196,7 +199,10 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     def partial_fit(
         self, X: MatrixLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Continue with further rows; a Gaussian represents the rows of earlier calls where it is accurate enough.
+        """Add further rows; the chains run when a fitted attribute is first read.
+
+        They then have the parameters that the estimator has in this call. With ``callbacks`` or ``verbose``, they run
+        in the call itself. See Notes for the rows of earlier calls.
 
         Parameters
         ----------
@@ -214,7 +220,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         """
         self._validate_params()
         sampler, _ = self._checked_sampler()
-        first = not hasattr(self, "_design")
+        first = self._stream is None
         y, sample_weight = aligned(X, y=y, sample_weight=sample_weight)
         X, y = validate_data(self, X, y, reset=first, **INPUT)
         check_labels(y)
@@ -281,7 +287,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         Parameters
         ----------
         X, y, sample_weight : same type and content as given to `fit`, or to the last `partial_fit`
-            The data. A saved estimator contains only those rows of a stream that later calls may need again.
+            The data. A saved estimator contains only the rows that `partial_fit` keeps.
 
         Returns
         -------

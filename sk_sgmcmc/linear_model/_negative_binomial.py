@@ -78,7 +78,7 @@ class BayesianNegativeBinomialRegressor(BaseCountRegressor):
     in Poisson regression, counts with exposures differ from weighted rates.
 
     No statistic of fixed size represents earlier rows exactly. `partial_fit` therefore keeps all rows of a stream in
-    memory and reads all of them, so its posterior is that of `fit` on all rows. `fit` keeps its rows only if X has at
+    memory, and its posterior is that of `fit` on all rows. `fit` keeps its rows only if X has at
     most 2,000,000 entries; `partial_fit` cannot continue after `fit` on more. A saved estimator contains kept rows.
 
     References
@@ -111,6 +111,7 @@ class BayesianNegativeBinomialRegressor(BaseCountRegressor):
     # rows, which is wide, noise explodes where the dispersion is large.
     _cells_per_step = 100_000
     _stream_kind = ExactStream
+    _set_by_run = (*BaseCountRegressor._set_by_run, "dispersion_")
     _fixed_in_stream = (*BaseCountRegressor._fixed_in_stream, "dispersion_prior_scale")
 
     _parameter_constraints = {
@@ -132,9 +133,6 @@ class BayesianNegativeBinomialRegressor(BaseCountRegressor):
         check_scale("dispersion_prior_scale", self.dispersion_prior_scale)
         self._distinct = DistinctCounts(rows[1][:, 0], rows[2])
         return super()._first_design(rows)
-
-    def _with_units_of_new_columns(self, rows, design, stream):
-        return design, stream  # `_first_design` finds the units of all columns again
 
     def _design_of(self, rows, prior, reference=None, start=None):
         kind = DiagonalDesign if is_wide(rows[0], 1) else Design

@@ -147,7 +147,6 @@ class NormalDesign:
         curvature = 2.0 * (rest + fitted) / before + noise.derivatives(before)[1]
         spreads = [np.sqrt(own)] * self.fit_intercept + [1.0 / np.sqrt(curvature)]
         self.whitener = linalg.block_diag(half, np.diag(spreads))
-        self.unwhitener = linalg.block_diag(root.T / unit, np.diag(np.reciprocal(spreads)))
 
     def _derivatives(self, known, less=None):
         """Gradient and minus the Hessian at the point, of the prior and of the rows in ``known`` but not in ``less``.
@@ -212,13 +211,6 @@ class NormalDesign:
         if not self.fit_intercept:
             return coef, np.zeros(coef.shape[:-1]), sigma
         return coef, self.mode[d] + delta[..., d] - coef @ self.shift, sigma
-
-    def theta_of(self, coef, intercept, sigma):
-        """The inverse of `coefficients`, for one draw."""
-        b = coef * self.scale
-        if self.fit_intercept:
-            b = np.append(b, intercept + coef @ self.shift)
-        return self.unwhitener @ np.append(b - self.mode, np.log(sigma / self.sigma))
 
     def checks(self, theta, temperature):
         """The check that draws lie near the mode, see `Design.checks`."""

@@ -42,8 +42,7 @@ class BayesianPoissonRegressor(BaseCountRegressor):
 
     Notes
     -----
-    `partial_fit` represents the rows of earlier calls by a Gaussian where it is accurate enough, and otherwise reads
-    them again. Coordinates, control variates, sparse and wide rows, ``prior="laplace"`` and the columns to which
+    Coordinates, control variates, sparse and wide rows, `partial_fit`, ``prior="laplace"`` and the columns to which
     ``prior_scale="auto"`` refers are as in `BayesianLogisticRegression`. ``prior_scale="auto"`` takes the mode of the
     posterior of :math:`\log \sigma`, under a half-Cauchy prior on :math:`\sigma` whose median multiplies the mean by
     :math:`e` for a typical column.

@@ -1,4 +1,4 @@
-"""Earlier rows of a stream: a Gaussian represents them where it is accurate enough; otherwise they are read again."""
+"""Rows of a stream: those in memory, and a Gaussian that represents earlier ones."""
 
 from dataclasses import dataclass
 
@@ -9,54 +9,112 @@ from ..chains.checks import SORTED_STREAM
 from ..dense.rows import DenseRows, SparseRows
 from ._design import Quadratic
 
-# The error of the Gaussian may shift a coefficient by at most `_MAX_SHIFT_SD` posterior standard deviations. Below
-# `_FEW_ROWS` rows it may shift it further, since later rows outweigh the error.
-_MAX_SHIFT_SD, _FEW_ROWS = 0.5, 200
-_MAX_SHIFT_SD_DISCARDED = 1.0  # larger for discarded rows, whose shift can only be estimated
-_MAX_NUMBERS_KEPT = 2_000_000  # entries of X that stay in memory
+_MAX_SHIFT_SD = 1.0  # posterior standard deviations by which the Gaussian may shift a coefficient
+_MAX_NUMBERS_KEPT = 25_000_000  # entries of X that `partial_fit` keeps in memory: 200 MB if X is dense
+_MAX_NUMBERS_OF_FIT = 2_000_000  # entries of X that `fit` keeps, for models that cannot summarise rows
+
+
+@dataclass(frozen=True)
+class Units:
+    """Scale of the prior, and the units of the columns to which it refers.
+
+    Parameters
+    ----------
+    prior_scale : float
+    columns : ndarray of shape (n_features,)
+        Units of the columns.
+    unseen : ndarray of bool of shape (n_features,)
+        Columns without a unit, because they have not varied yet.
+    """
+
+    prior_scale: float
+    columns: np.ndarray
+    unseen: np.ndarray
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The Gaussian that represents the model's prior and all rows that are no longer in memory.
+
+    Parameters
+    ----------
+    gaussian : Quadratic
+    reference : ndarray of shape (n_features,)
+        The row at which the intercept has its prior.
+    units : Units
+    weight : float
+        Total weight of the rows.
+    is_misled : bool
+        Whether an earlier Gaussian was far from the likelihood of its rows when these rows came.
+    """
+
+    gaussian: Quadratic
+    reference: np.ndarray
+    units: Units
+    weight: float
+    is_misled: bool
+
+    def is_off(self, rows, design):
+        """Whether the Gaussian is too inaccurate for the ``design`` of further rows.
+
+        Its error is due to the change of curvature between the two modes. That depends on no responses, so the further
+        rows suffice to estimate it.
+        """
+        X, _, weight = rows
+        kind = SparseRows if sparse.issparse(X) else DenseRows
+        # In the coordinates of priors: columns in their given units, and the intercept at the reference.
+        rows = kind(X, design.reference, np.ones(X.shape[1]), design.fit_intercept)
+        then, now = (rows.predict(mean.reshape(-1, rows.width)) for mean in (self.gaussian.mean, design.summary.mean))
+        with np.errstate(invalid="ignore"):  # an infinite mean makes the shift NaN, which counts as too far
+            slope = rows.pull(design.likelihood.remainder(weight, then, now)).ravel()
+            shift = design.off_by(slope * (self.weight / weight.sum()))
+        return not shift <= _MAX_SHIFT_SD
 
 
 @dataclass(frozen=True)
 class Stream:
-    """The rows of a stream that are in memory, and the Gaussian that represents the discarded ones.
+    """The rows of a stream.
 
     Parameters
     ----------
-    kept : tuple of (X, y, weight), or None
-        Rows in memory, with offsets subtracted: all rows since rows were last discarded. None: there are none.
-    prior : Quadratic or None
-        Gaussian that represents the model's prior and the discarded rows; None if ``kept`` is.
-    discarded : float
-        Total weight of the discarded rows. It is 0 if all rows are kept; ``prior`` is then the model's prior.
-    reread : tuple of (X, y, weight), or None
-        Rows of earlier calls that the last call read again.
-    is_misled : bool
-        Whether the Gaussian of discarded rows is far from their likelihood.
+    blocks : tuple of (X, y, weight)
+        Rows in memory, with offsets subtracted. They include those of the last call of `partial_fit`.
+    summary : Summary or None
+        Represents all other rows; None if there are none.
+    n_calls : int
+        Number of calls of `fit` and `partial_fit`.
     """
 
-    kept: tuple | None
-    prior: Quadratic | None
-    discarded: float
-    reread: tuple | None
-    is_misled: bool
+    blocks: tuple = ()
+    summary: Summary | None = None
+    n_calls: int = 0
 
     @classmethod
-    def first(cls, rows, design, keep_rows):
-        """The stream that begins with these rows; pass ``keep_rows`` if further rows may follow."""
-        return cls(None, None, 0.0, None, False)._with(rows, design.prior, None, False, design, keep_rows)
+    def of_fit(cls, rows, summarise):
+        """The stream that begins with the rows of `fit`, which are not kept; ``summarise`` returns their `Summary`."""
+        return cls((), summarise(rows), 1)
 
-    def _with(self, rows, prior, reread, is_misled, design, keep_rows=True):
-        if keep_rows and _size(rows[0]) <= _MAX_NUMBERS_KEPT:
-            return Stream(rows, prior, self.discarded, reread, is_misled)
-        return Stream(None, None, self.discarded + rows[2].sum(), reread, is_misled or design.is_bare)
+    def added(self, block, summarise):
+        """The stream with another block. If memory is short, ``summarise(rows)`` first replaces the earlier rows."""
+        block = copied(block)
+        if self.blocks and sum(_size(each[0]) for each in (*self.blocks, block)) > _MAX_NUMBERS_KEPT:
+            return type(self)((block,), summarise(self.joined().rows), self.n_calls + 1)
+        return type(self)((*self.blocks, block), self.summary, self.n_calls + 1)
 
-    def read_with(self, *rows):
-        """All rows that the last call read: its own, which are passed again, and the earlier ones that it reread."""
-        return rows if self.reread is None else _stacked(self.reread, rows)
+    def joined(self):
+        """The same stream with all rows in memory in one block."""
+        return self if len(self.blocks) < 2 else type(self)((_stacked(self.blocks),), self.summary, self.n_calls)
 
-    def check(self):
-        """The check that the Gaussian of the discarded rows is close to their likelihood."""
-        if not self.is_misled:
+    @property
+    def rows(self):
+        """The block of a `joined` stream, as (X, y, weight)."""
+        (block,) = self.blocks
+        return block
+
+    def check(self, design):
+        """The check that the Gaussian is close to the likelihood of its rows, for the ``design`` of the others."""
+        summary = self.summary
+        if summary is None or not (summary.is_misled or (self.blocks and summary.is_off(self.joined().rows, design))):
             return SORTED_STREAM.passed(0)
         meaning = (
             "Earlier rows of the stream lack a class, or come sorted. They were too many to keep in memory, and the "
@@ -69,88 +127,32 @@ class Stream:
         )
         return SORTED_STREAM.fired(1, meaning, remedy)
 
-    def next(self, new, last, first_design, design_of):
-        """The rows that chains read when ``new`` rows arrive, their design, and the stream with the new rows.
-
-        ``last`` is the design of the last call. ``first_design(rows)`` makes a design under the model's prior, and
-        ``design_of(rows, prior, reference)`` one under a given prior.
-        """
-        rows = new if self.kept is None else _stacked(self.kept, new)
-        prior = last.summary if self.kept is None else self.prior
-        design = design_of(new, last.summary, last.reference)
-        rereads = self.kept is not None and self._strays(last, design, rows[1].size)
-        if rereads and self.discarded:
-            design = design_of(rows, prior, last.reference)
-        elif rereads:
-            design = first_design(rows)
-            prior = design.prior
-        is_misled = self.is_misled or (self.discarded > 0 and self._is_misled_by(prior, new, design))
-        stream = self._with(rows, prior, self.kept if rereads else None, is_misled, design)
-        return rows if rereads else new, design, stream
-
-    def _strays(self, last, design, n_rows):
-        """Whether the Gaussian that represents the kept rows is too inaccurate for the next design.
-
-        This Gaussian is the summary of ``last``, a second-order expansion about the last mode. If the kept rows lack a
-        class, or if rows come sorted, the expansion is far from their likelihood at the next mode.
-        """
-        at = design.summary.mean
-        X, y, weight = self.kept
-        rows = _as_given(X, design)
-        residuals, _ = design.likelihood.residuals(y, weight, rows.predict(at.reshape(-1, rows.width)))
-        with np.errstate(invalid="ignore"):  # an infinite mean makes ``off`` NaN, which counts as too far
-            slope = rows.pull(residuals).ravel() + _prior_gradient(self.prior, at) - _prior_gradient(last.summary, at)
-            off = design.off_by(slope)
-        return last.is_bare or not off <= _MAX_SHIFT_SD * np.sqrt(max(1.0, _FEW_ROWS / n_rows))
-
-    def _is_misled_by(self, gaussian, new, design):
-        """Whether the ``gaussian`` that represents the discarded rows is too inaccurate for the design.
-
-        Its error is due to the change of curvature between the two modes. That depends on no responses, so the new rows
-        suffice to estimate it.
-        """
-        X, _, weight = new
-        rows = _as_given(X, design)
-        then, now = (rows.predict(mean.reshape(-1, rows.width)) for mean in (gaussian.mean, design.summary.mean))
-        with np.errstate(invalid="ignore"):
-            slope = rows.pull(design.likelihood.remainder(weight, then, now)).ravel()
-            off = design.off_by(slope * (self.discarded / weight.sum()))
-        return not off <= _MAX_SHIFT_SD_DISCARDED
-
 
 class ExactStream(Stream):
-    """A stream whose rows all stay in memory, and are all read in each call; for models without a Gaussian summary.
+    """A stream whose rows all stay in memory, for models without a Gaussian summary.
 
     Of rows that were passed to `fit`, only those of small data stay.
     """
 
     @classmethod
-    def first(cls, rows, design, keep_rows):
-        """As `Stream.first`."""
-        return cls(rows if keep_rows or _size(rows[0]) <= _MAX_NUMBERS_KEPT else None, None, 0.0, None, False)
+    def of_fit(cls, rows, summarise):
+        """As `Stream.of_fit`, but small data are kept."""
+        return cls((rows,) if _size(rows[0]) <= _MAX_NUMBERS_OF_FIT else (), None, 1)
 
-    def next(self, new, last, first_design, design_of):
-        """As `Stream.next`; the design is that of all rows under the model's prior."""
-        if self.kept is None:
+    def added(self, block, summarise):
+        """The stream with another block."""
+        if self.n_calls and not self.blocks:
             raise ValueError(
                 "`partial_fit` needs all earlier rows, but `fit` keeps them only if X has at most "
-                f"{_MAX_NUMBERS_KEPT:,} entries. Pass all rows to `fit`, or start with `partial_fit` on a clone of the "
-                "estimator, which keeps all of them."
+                f"{_MAX_NUMBERS_OF_FIT:,} entries. Pass all rows to `fit`, or start with `partial_fit` on a clone of "
+                "the estimator, which keeps all of them."
             )
-        rows = _stacked(self.kept, new)
-        return rows, first_design(rows), ExactStream(rows, None, 0.0, self.kept, False)
+        return ExactStream((*self.blocks, copied(block)), None, self.n_calls + 1)
 
 
-def _as_given(X, design):
-    """Rows in the coordinates of priors: columns in their given units, and the intercept at the reference."""
-    kind = SparseRows if sparse.issparse(X) else DenseRows
-    return kind(X, design.reference, np.ones(X.shape[1]), design.fit_intercept)
-
-
-def _prior_gradient(prior, coef):
-    """Gradient of the log density of a `Quadratic` at ``coef``."""
-    away = coef - prior.mean
-    return -(prior.precision * away if prior.precision.ndim == 1 else prior.precision @ away)
+def copied(rows):
+    """Copies of (X, y, weight), for a later run, since the caller may fill the same arrays with other rows."""
+    return tuple(each.copy() for each in rows)
 
 
 def _size(X):
@@ -158,8 +160,8 @@ def _size(X):
     return X.nnz if sparse.issparse(X) else X.size
 
 
-def _stacked(earlier, later):
-    """Concatenate two tuples (X, y, weight); X is sparse if either is."""
-    X = [rows[0] for rows in (earlier, later)]
+def _stacked(blocks):
+    """Concatenate tuples (X, y, weight); X is sparse if any is."""
+    X, *others = zip(*blocks, strict=True)
     X = sparse.vstack(X, format="csr") if any(map(sparse.issparse, X)) else np.concatenate(X)
-    return X, *(np.concatenate(parts) for parts in zip(earlier[1:], later[1:], strict=True))
+    return X, *(np.concatenate(parts) for parts in others)

@@ -291,7 +291,7 @@ def test_a_stream_has_the_posterior_of_all_rows(as_sparse, monkeypatch):
     assert stream.n_samples_seen_ == 200
     whole.partial_fit(*blocks[0][:2], exposure=blocks[0][2])
     assert whole.n_samples_seen_ == 260
-    monkeypatch.setattr(_stream, "_MAX_NUMBERS_KEPT", 100)
+    monkeypatch.setattr(_stream, "_MAX_NUMBERS_OF_FIT", 100)
     whole = BayesianNegativeBinomialRegressor(n_iter=40, random_state=0).fit(X, y, exposure=time)
     with pytest.raises(ValueError, match="`partial_fit` needs all earlier rows, but `fit` keeps them only if X"):
         whole.partial_fit(*blocks[0][:2], exposure=blocks[0][2])

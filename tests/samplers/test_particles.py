@@ -219,15 +219,10 @@ def test_resuming_pickles_pieces_and_traces_change_no_particle(sampler, with_rep
     assert_same_draws(whole, new().fit(X, y))
 
 
-def test_all_particles_are_shown_and_carried_on_by_partial_fit():
+def test_all_particles_are_shown():
     X, y = classes(3)
-    model = BayesianLogisticRegression(sampler=Blob(120), n_iter=50, random_state=0).partial_fit(
-        X[:80], y[:80], [0, 1, 2]
-    )
+    model = BayesianLogisticRegression(sampler=Blob(120), n_iter=50, random_state=0).fit(X, y)
     assert model.samples_["coef"].shape == (1, 120, 3, 5)
-    before = model.samples_["coef"].copy()
-    model.set_params(n_iter=1, sampler=Blob(120, step_size=1e-9)).partial_fit(X[80:], y[80:])
-    np.testing.assert_allclose(model.samples_["coef"], before, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("sampler", ["blob", "psghmc-det", "psghmc-fgh"])
