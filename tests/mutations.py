@@ -543,6 +543,24 @@ LINEAR_MODEL = [
         ("HalfT.best", "0.5 * (total - 1.0 - square / unit)", "0.5 * (total - square / unit)"),
     ),
     *of(
+        "linear_model/_stream.py",
+        "tests/linear_model/test_streams.py -k (parameters or memory or sorted or column)",
+        ("Stream.added", "block = copied(block)", "pass"),
+        ("Stream.added", "summarise(self.joined().rows)", "summarise(block)"),
+        ("Summary.is_off", "slope * (self.weight / weight.sum())", "slope"),
+    ),
+    *of(
+        "linear_model/_deferred.py",
+        "tests/linear_model/test_streams.py -k (parameters or depend)",
+        ("Deferred.parameters_of", "vars(estimator).update(self.parameters)", "pass"),
+    ),
+    *of(
+        "linear_model/_base.py",
+        "tests/linear_model/test_streams.py -k (depend or column or parameters)",
+        ("BaseLinearModel._continue_chains", "sampler = clone(sampler)", "pass"),
+        ("BaseLinearModel._with_units_of_new_columns", "last.columns * columns", "last.columns"),
+    ),
+    *of(
         "linear_model/_counts.py",
         "tests/linear_model/test_poisson.py -k exposure",
         ("BaseCountRegressor._exposed", "exposure[lo : lo + len(means), None]", "exposure[: len(means), None]"),
