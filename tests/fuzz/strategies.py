@@ -202,7 +202,7 @@ OF_SAMPLERS = {
     "start_scale": (0, 0.1, 1.0, 1e3),
     "parameterization": ("expanded-mean", "expanded-natural", "reduced-mean", "reduced-natural"),
     "kind": ("det", "fgh"),
-    "scheme": ("baoab", "aboba", "euler"),
+    "scheme": ("baoab", "aboba", "ubu", "euler"),
     "max_depth": (1, 2, 5, _np("int8", 2), 21),
     "mass": (
         None,
