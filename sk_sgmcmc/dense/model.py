@@ -16,9 +16,9 @@ from ..chains.minibatches import BATCH_ORDERS, refuse_palindrome
 from ..samplers.schedules import ConstantStep
 from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import StrOptions
+from .automatic_step import longest_step
 from .bias import bias_under
 from .chain import make_chains
-from .longest_step import longest_step
 from .tuning import DenseGradient, inverse_metric, metric_rate, minibatch_variance, stiffness, unit_root
 
 # Number of draws averaged in posterior means with ``thin="auto"``; ``samples_`` contains 100 of them, evenly spaced.
