@@ -116,7 +116,7 @@ def table(options):
         make, params, data = MODELS[name]
         X, y = data(options.seed)
         exact, exact_error = spread(
-            make(sampler=HMC(), n_iter=3 * options.draws, burn_in=500, thin=1, random_state=0, **params).fit(X, y)
+            make(sampler=HMC(), n_iter=3 * options.draws + 500, burn_in=500, thin=1, random_state=0, **params).fit(X, y)
         )
         for sampler in options.samplers:
             began = time.process_time()
@@ -125,10 +125,9 @@ def table(options):
             errors, scores, biases, unknown = [], [], [], []
             for n_batch, share in itertools.product(batches, steps):
                 h = share * largest
-                every = apart(1.0 / h)
-                burn_in = int(BURN_IN / h)
+                every, burn_in = apart(0.5 / h), int(BURN_IN / h)
                 model = make(
-                    sampler=SAMPLERS[sampler](h), batch_size=n_batch, n_iter=burn_in + every * options.draws,
+                    sampler=SAMPLERS[sampler](h), batch_size=n_batch, n_iter=burn_in + int(options.draws / h),
                     burn_in=burn_in, thin=every, random_state=1, **params,
                 ).fit(X, y)  # fmt: skip
                 seen, error = spread(model)
@@ -295,7 +294,7 @@ def main():
     parser.add_argument("--part", choices=("table", "slopes"), default="table")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--samplers", nargs="+", choices=SAMPLERS, default=["sgld", "sghmc"])
-    parser.add_argument("--draws", type=int, default=30_000, help="nearly independent draws to aim at")
+    parser.add_argument("--draws", type=int, default=20_000, help="nearly independent draws to aim at")
     parser.add_argument("--n-iter", type=int, default=100_000, help="steps of each of the four chains of --part slopes")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--verbose", action="store_true", help="a line for each fit")
