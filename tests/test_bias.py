@@ -126,13 +126,12 @@ def error_at(sampler, h, curvature, noise, n_batches):
     return np.abs(np.sqrt(np.diag(law) * [1.0, curvature]) - 1.0).max()
 
 
-@pytest.mark.parametrize("sampler", [SGLD(), SGHMC(), SGHMC(scheme="euler"), UBU, SGLD(temperature=1.0)], ids=str)
+@pytest.mark.parametrize("sampler", [SGLD(), SGHMC(), SGHMC(scheme="euler"), UBU], ids=str)
 @pytest.mark.parametrize(("noise", "n_batches"), [(0.0, np.inf), (5.0, np.inf), (5.0, 4.0), (200.0, 50.0)])
 def test_automatic_steps_have_an_error_of_five_percent_or_the_longest_stable_length(sampler, noise, n_batches):
     h = longest_step(sampler, 2.0, noise, n_batches, "shuffled", 0.3)
     error = error_at(sampler, h, 2.0, noise, n_batches)
-    at_limit = h == pytest.approx(0.3) or (noise == 0.0 and h == pytest.approx(0.5))
-    assert error <= 0.0501 and (error > 0.045 or at_limit)
+    assert error <= 0.0501 and (error > 0.045 or h == 0.3)
 
 
 def test_automatic_steps_are_not_predicted_for_other_samplers():

@@ -9,7 +9,7 @@ from .tuning import DenseGradient, curvature, inverse_metric, minibatch_variance
 _BIAS = 0.05  # largest relative error of a posterior standard deviation
 _SHORTER, _MOST_TRIES = 0.7, 40  # factor between the steps that are tried, and their number
 _HALVINGS = 6  # of the interval between the last two of them
-_SHARE = 0.5  # with this share of a variance as its error, a sampler without momentum has a step of half its limit
+LONGEST_SHARE = 0.5  # of a variance as an error: a sampler without momentum then has a step of half its limit
 _RANGE = 100.0  # of the curvatures for which a prediction is made
 # Where no prediction is made: largest share of a posterior variance, in the worst direction, that discretisation or
 # minibatches may add.
@@ -17,7 +17,7 @@ _TOLERANCE = 0.05
 _REACH = 0.35  # step size of a sampler with momentum, times the square root of the largest curvature
 
 
-def longest_step(sampler, largest, noise, n_batches, batch_order, usual):
+def longest_step(sampler, largest, noise, n_batches, batch_order, limit):
     """Longest step size at which no standard deviation has a predicted error above 5%; None if that is not known.
 
     The prediction is made for a Gaussian: for directions of the largest curvature and of curvature 1, the smallest in
@@ -34,9 +34,9 @@ def longest_step(sampler, largest, noise, n_batches, batch_order, usual):
         Minibatches in an epoch; infinite if rows are drawn with replacement.
     batch_order : str
         As for `Noise`.
-    usual : float
-        Longest step size by the sampler's rule, without noise. Splittings have no bias on a Gaussian for any stable
-        step, so on other densities this limits the step.
+    limit : float
+        Longest step size to consider. Splittings have no bias on a Gaussian for any stable step, so on other densities
+        it decides.
 
     Returns
     -------
@@ -54,10 +54,8 @@ def longest_step(sampler, largest, noise, n_batches, batch_order, usual):
         with np.errstate(invalid="ignore"):
             return bool(np.all(np.abs(np.sqrt(np.diag(biased) / exact) - 1.0) <= _BIAS))
 
-    high = max(usual, sampler._stable_step(largest, 0.0, share=_SHARE))
-    steps = high * _SHORTER ** np.arange(_MOST_TRIES)
-    found = next((h for h in steps if is_good(h)), None)
-    if found in (None, high):
+    found = next((h for h in limit * _SHORTER ** np.arange(_MOST_TRIES) if is_good(h)), None)
+    if found in (None, limit):
         return found
     low, high = found, found / _SHORTER
     for _ in range(_HALVINGS):
@@ -95,7 +93,7 @@ def auto_step_size(sampler, dense, points, n_batch):
     usual = sampler._stable_step(largest, noise, share=_TOLERANCE, reach=_REACH)
     learns_mass = inverses[0] is None and getattr(sampler, "mass", None) is not None
     if dense.metric is None and not learns_mass:
-        longest = sampler._stable_step(largest, 0.0, share=_TOLERANCE, reach=_REACH)
+        limit = sampler._stable_step(largest, 0.0, share=LONGEST_SHARE, reach=_REACH)
         n_batches = np.inf if dense.with_replacement else dense.n_rows / n_batch
-        usual = longest_step(sampler, largest, noise, n_batches, "shuffled", longest) or usual
+        usual = longest_step(sampler, largest, noise, n_batches, "shuffled", limit) or usual
     return ConstantStep(float(usual))

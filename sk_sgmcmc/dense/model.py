@@ -16,7 +16,7 @@ from ..chains.minibatches import BATCH_ORDERS, refuse_palindrome
 from ..samplers.schedules import ConstantStep
 from ..utils._parameters import keyword_parameters
 from ..utils._sklearn import StrOptions
-from .automatic_step import longest_step
+from .automatic_step import LONGEST_SHARE, longest_step
 from .bias import bias_under
 from .chain import make_chains
 from .tuning import DenseGradient, inverse_metric, metric_rate, minibatch_variance, stiffness, unit_root
@@ -152,8 +152,9 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         if getattr(sampler, "mass", None) is not None or sampler._inverse_mass(1) is not None:
             return usual  # curvatures are measured for the identity
         n_batches = np.inf if dense.with_replacement else dense.n_rows / dense.n_batch
-        longest = self._automatic_step(sampler, curvatures, 0.0)
-        return longest_step(sampler, max(curvatures), noise, n_batches, self.batch_order, longest) or usual
+        largest = max(curvatures)
+        limits = self._automatic_step(sampler, curvatures, 0.0), sampler._stable_step(largest, 0.0, share=LONGEST_SHARE)
+        return longest_step(sampler, largest, noise, n_batches, self.batch_order, max(limits)) or usual
 
     @staticmethod
     def _in_units_of_metric(dense, probe, points, curvatures):
