@@ -216,6 +216,28 @@ def baoab_noise_white(theta, aux, scalars, signal, extra, hyper, rows, rng):
 
 
 @kernel(TRANSITION)
+def ubu_noises_apart(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """Mistake: the noise of the position is independent of the noise of the momentum."""
+    p, noise = aux[0], aux[1]
+    h, C = hyper[0], hyper[2]
+    x = 0.5 * h * C
+    e = np.exp(-x)
+    for r in rows:
+        p[r, 0] += h * signal[r, 0]
+    times_inverse_mass(scalars, p, aux[2])
+    for r in rows:
+        theta[r, 0] += (1.0 - e) / C * aux[2, r, 0]
+    draw_momentum(scalars, noise, rng)
+    for r in rows:
+        p[r, 0] = e * p[r, 0] + np.sqrt(1.0 - e * e) * noise[r, 0]
+    draw_momentum(scalars, noise, rng)
+    times_inverse_mass(scalars, noise, aux[2])
+    for r in rows:
+        theta[r, 0] += np.sqrt(2.0 * x - 3.0 + 4.0 * e - e * e) / C * aux[2, r, 0]
+    return OK
+
+
+@kernel(TRANSITION)
 def sgnht_printed(theta, aux, scalars, signal, extra, hyper, rows, rng):
     """Mistake (printed): friction xi W p and noise 2 A I with the thermostat p^T W p / D - 1."""
     h, A = hyper[0], hyper[2]
@@ -331,14 +353,14 @@ _NO_VOLUME = {"signal_without_log_volume": (signal_without_log_volume, bent_metr
 _C, _H = 1.5, 0.3
 
 
-def split_law(twin, h, C, M):
+def split_law(twin, h, C, M, n_normals=D):
     """Moments of SGHMC at friction C and mass M, by the linear map of its twin."""
 
     def step(state, rng):
         theta, p = twin(state[:D], state[D:], gradient, h, 1.0, C, 0.0, M, rng)
         return np.concatenate([theta, p])
 
-    return linear_law(step, 2 * D)
+    return linear_law(step, 2 * D, n_normals)
 
 
 FLAT_CASES = {
@@ -361,6 +383,10 @@ FLAT_CASES = {
     "sghmc aboba": FlatCase(
         SGHMC(friction=_C, scheme="aboba", mass=MASS), 0.6, 1000.0, split_law(naive.sghmc_aboba, 0.6, _C, MASS),
         broken={"sghmc_noise_half": sghmc_noise_half},
+    ),
+    "sghmc ubu": FlatCase(
+        SGHMC(friction=_C, scheme="ubu", mass=MASS), 0.6, 1000.0, split_law(naive.sghmc_ubu, 0.6, _C, MASS, 4 * D),
+        broken={"ubu_noises_apart": ubu_noises_apart},
     ),
     "sgnht aboba": FlatCase(
         SGNHT(mass=MASS), 0.4, 1000.0, order=2, broken={"aboba_noise_white": aboba_noise_white}

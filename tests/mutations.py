@@ -188,7 +188,23 @@ KERNELS = [
         "kernels/samplers/euclidean.py",
         "tests/kernels/test_euclidean.py -k twin",
         ("sgld_step", "noise * np.sqrt(scale)", "noise * scale"),
+        ("langevin_without_force", "np.tanh(0.5 * x) / rate", "0.5 * time"),
         compiled=False,
+    ),
+    *of(
+        "chains/minibatches.py",
+        "tests/test_batch_order.py -k 'reverse or equally'",
+        ("blocks", "starts[:, ::-1]", "starts"),
+    ),
+    *of(
+        "dense/bias.py",
+        "tests/test_batch_order.py -k brute_force",
+        ("Noise.summed", "(1.0 + r) * _odd_powers", "_odd_powers"),
+    ),
+    *of(
+        "dense/automatic_step.py",
+        "tests/test_bias.py -k automatic",
+        ("longest_step", "np.tile([noise, 0.0], 2)", "np.zeros(4)"),
     ),
     *of(
         "kernels/samplers/euclidean.py",

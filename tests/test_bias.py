@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 
 from sk_sgmcmc import BayesianGaussian, BayesianLinearRegression, BayesianLogisticRegression, sample
+from sk_sgmcmc.dense.automatic_step import longest_step
 from sk_sgmcmc.dense.bias import Noise, stationary_covariance
 from sk_sgmcmc.metrics import effective_sample_size
 from sk_sgmcmc.samplers import HMC, SGHMC, SGLD, SGNHT, SVGD, PolynomialDecay
 from sk_sgmcmc.samplers._linear_chain import LinearChain, solved
+from sk_sgmcmc.targets import GaussianMean
 
 CURVATURES = np.array([0.3, 1.0, 2.5])
 SPLITTINGS = [SGHMC(scheme="baoab"), SGHMC(scheme="aboba", friction=2.0)]
+UBU = SGHMC(scheme="ubu", friction=1.5)
 
 
 def chain_of(sampler, h, noise_variances=(0.0, 0.0, 0.0)):
@@ -70,7 +73,7 @@ def test_a_thermostat_holds_the_kinetic_energy():
         assert momentum.mean() == pytest.approx(1.0, rel=1e-8)
 
 
-@pytest.mark.parametrize("sampler", [SGLD(), *SPLITTINGS, SGHMC(scheme="euler")], ids=str)
+@pytest.mark.parametrize("sampler", [SGLD(), *SPLITTINGS, UBU, SGHMC(scheme="euler")], ids=str)
 @pytest.mark.parametrize("n_batches", [2, 5, 40])
 def test_noise_of_epochs_by_brute_force(sampler, n_batches):
     # All lags of the autocovariance, by sums over the response to an impulse.
@@ -99,6 +102,57 @@ def test_the_recursion_has_the_predicted_covariance():
         seen = simulated(chain, errors, rng, injects=False)
         added = stationary_covariance(chain, Noise(V, float(n_batches)))[1]
         np.testing.assert_allclose(seen, added, atol=0.06 * np.abs(added).max())
+
+
+def test_langevin_dynamics_without_force_is_the_same_in_one_part_or_two():
+    # The noise of the position is computed in another way below a friction times time of 0.1.
+    whole = LinearChain.still(1).then_langevin(2.0, 0.09, 1.3)
+    halves = LinearChain.still(1).then_langevin(2.0, 0.045, 1.3).then_langevin(2.0, 0.045, 1.3)
+    long = LinearChain.still(1)
+    for _ in range(2):
+        long = long.then_langevin(2.0, 0.3, 1.3)
+    for one, other in ((whole, halves), (long, LinearChain.still(1).then_langevin(2.0, 0.6, 1.3))):
+        np.testing.assert_allclose(one.transition, other.transition, rtol=1e-12)
+        np.testing.assert_allclose(one.injected, other.injected, rtol=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------------- automatic steps
+
+
+def error_at(sampler, h, curvature, noise, n_batches):
+    """Largest relative error of a standard deviation, for white or cancelling noise of the same size everywhere."""
+    chain = sampler._linear_chain(np.array([1.0, curvature]), h, np.full(2, noise))
+    law, _ = stationary_covariance(chain, Noise(noise * np.eye(2), n_batches))
+    return np.abs(np.sqrt(np.diag(law) * [1.0, curvature]) - 1.0).max()
+
+
+@pytest.mark.parametrize("sampler", [SGLD(), SGHMC(), SGHMC(scheme="euler"), UBU], ids=str)
+@pytest.mark.parametrize(("noise", "n_batches"), [(0.0, np.inf), (5.0, np.inf), (5.0, 4.0), (200.0, 50.0)])
+def test_automatic_steps_have_an_error_of_five_percent_or_the_longest_stable_length(sampler, noise, n_batches):
+    h = longest_step(sampler, 2.0, noise, n_batches, "shuffled", 0.3)
+    error = error_at(sampler, h, 2.0, noise, n_batches)
+    assert error <= 0.0501 and (error > 0.045 or h == 0.3)
+
+
+def test_automatic_steps_are_not_predicted_for_other_samplers():
+    assert longest_step(HMC(), 1.0, 0.0, np.inf, "shuffled", 0.3) is None
+    # A thermostat removes only noise that is the same in all directions.
+    quiet, noisy = (longest_step(SGNHT(), 1.0, V, np.inf, "shuffled", 0.4) for V in (0.0, 50.0))
+    assert quiet == 0.4 and 0.001 < noisy < 0.02
+
+
+def test_automatic_steps_of_estimators_and_of_sample():
+    for sampler in (SGLD(), SGHMC(scheme="euler")):
+        model = BayesianLogisticRegression(sampler=sampler, batch_size=40, n_iter=2000, **GIVEN).fit(X, Y)
+        assert 0.015 < of_coefficients(model).max() < 0.07
+    rows = np.random.default_rng(0).normal(size=(50, 2))
+    result = sample(GaussianMean(rows), SGLD(), batch_size=10, n_iter=4000, random_state=0)
+    assert 0.02 < np.asarray(result.diagnostics_["bias"])[:2].max() < 0.07
+    with_mass = [
+        BayesianLogisticRegression(sampler=SGHMC(mass=mass), n_iter=60, **GIVEN) for mass in (None, np.ones(4))
+    ]
+    steps = [float(model.fit(X, Y).sampler_.step_size_(0)) for model in with_mass]
+    assert steps[0] == pytest.approx(steps[1])
 
 
 # ---------------------------------------------------------------------------------------------------------- estimators
@@ -130,7 +184,14 @@ def exact():
 
 @pytest.mark.parametrize(
     ("sampler", "n_batch"),
-    [(SGLD(0.4), 400), (SGHMC(0.3, scheme="euler"), 400), (SGNHT(0.6), 400), (SGHMC(0.35), 40), (SGLD(0.1), 40)],
+    [
+        (SGLD(0.4), 400),
+        (SGHMC(0.3, scheme="euler"), 400),
+        (SGNHT(0.6), 400),
+        (SGHMC(0.35), 40),
+        (SGLD(0.1), 40),
+        (SGHMC(0.6, scheme="ubu"), 400),
+    ],
     ids=str,
 )
 def test_stated_bias_is_that_of_long_chains(exact, sampler, n_batch):

@@ -55,6 +55,7 @@ RUNS = {  # sampler, larger and smaller step size, steps of a chain, claimed ord
     "SGHMC, Euler": (lambda h: SGHMC(h, scheme="euler"), (0.2, 0.14), 200_000, "1 or better"),
     "SGHMC, aboba": (lambda h: SGHMC(h, scheme="aboba"), (0.4, 0.28), 200_000, "2"),
     "SGHMC, baoab": (SGHMC, (0.6, 0.42), 100_000, "2 or better"),
+    "SGHMC, ubu": (lambda h: SGHMC(h, scheme="ubu"), (0.5, 0.35), 200_000, "2"),
     "SGNHT, Euler": (lambda h: SGNHT(h, scheme="euler"), (0.1, 0.05), 200_000, "1"),
     "SGNHT, Euler, white": (
         lambda h: SGNHT(h, scheme="euler", form="white", mass=[2.0, 1.0]),

@@ -90,18 +90,38 @@ def adjacent(n_rows, n_batch, new_rng):
     return [rows[b] for b in rng.permutation(len(rows))]
 
 
-def blocks(n_rows, n_batch, new_rng):
+def blocks(n_rows, n_batch, new_rng, there_and_back=False):
     """First rows of minibatches of adjacent rows, in a shuffled copy of the data that is read as a circle.
 
     Each epoch draws a new order and a new offset of the minibatches. One call returns about a thousand minibatches, of
-    one or several epochs, so that few generators are made.
+    one or several epochs, so that few generators are made. With ``there_and_back``, another epoch follows each of these
+    epochs, with the same minibatches in reverse order.
     """
     if n_batch >= n_rows:
         return np.zeros(_AHEAD, dtype=np.int64)
     n_blocks = n_rows // n_batch
-    n_epochs = -(-_AHEAD // n_blocks)
+    n_drawn = -(-_AHEAD // (n_blocks * (1 + there_and_back)))
     rng = new_rng()
-    block = rng.permuted(np.tile(np.arange(n_blocks), (n_epochs, 1)), axis=1)
+    block = rng.permuted(np.tile(np.arange(n_blocks), (n_drawn, 1)), axis=1)
     # The offset is uniform on the whole circle of rows, so that all rows are equally likely.
-    offset = rng.integers(n_rows, size=(n_epochs, 1))
-    return ((offset + block * n_batch) % n_rows).ravel()
+    offset = rng.integers(n_rows, size=(n_drawn, 1))
+    starts = (offset + block * n_batch) % n_rows
+    return np.concatenate([starts, starts[:, ::-1]], axis=1).ravel() if there_and_back else starts.ravel()
+
+
+def palindromic_blocks(n_rows, n_batch, new_rng):
+    """`blocks`, with another epoch after each epoch, which reads the same minibatches in reverse order."""
+    return blocks(n_rows, n_batch, new_rng, there_and_back=True)
+
+
+BATCH_ORDERS = {"shuffled": blocks, "palindromic": palindromic_blocks}  # values of ``batch_order``
+
+
+def refuse_palindrome(batch_order, with_replacement):
+    """Raise if minibatches that are drawn with replacement, which have no order, should be read in one."""
+    if batch_order == "palindromic" and with_replacement:
+        raise ValueError(
+            'batch_order="palindromic" must not be combined with with_replacement=True, which "auto" also means for '
+            "samplers that use the variance of the noise: minibatches that are drawn row by row have no order. Set "
+            "with_replacement=False, or remove batch_order."
+        )

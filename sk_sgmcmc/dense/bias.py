@@ -12,11 +12,16 @@ epoch, the autocovariance of the errors at lag k is therefore
 
     gamma_k = -V (1 - k / m) / (N / n - 1)   for 1 <= k < m,
 
-which removes most of the noise if an epoch is short compared with the relaxation of the chain. Rows that are drawn with
-replacement have gamma_k = 0.
+which removes most of the noise if an epoch is short compared with the relaxation of the chain. If each second epoch
+reads the minibatches of the epoch before in reverse order, 2 m minibatches belong together. Two of them at an odd lag k
+are the same with probability 1 / (2 m - k). On average over the position in the pair of epochs,
+
+    gamma_k = V ([k is odd] (1 + r) - r (2 m - k)) / (2 m)   for 1 <= k < 2 m, with r = 1 / (N / n - 1).
+
+Rows that are drawn with replacement have gamma_k = 0.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
@@ -46,20 +51,35 @@ class Noise:
         Covariance V of the error of one minibatch.
     n_batches : float
         Minibatches in an epoch, N / n; infinite if rows are drawn with replacement.
+    batch_order : str, default="shuffled"
+        Order of the minibatches of an epoch, as for `DenseChain`.
     """
 
     covariance: np.ndarray
     n_batches: float
+    batch_order: str = "shuffled"
 
     def summed(self, transition):
         """Sum over the lags k >= 1 of gamma_k A^k / V, for matrices A of shape (n, m, m)."""
-        one = np.eye(transition.shape[-1])
         if not np.isfinite(self.n_batches) or self.n_batches < 2.0:
             return np.zeros_like(transition)
-        m = int(self.n_batches)
-        # sum of (m - k) A^k over 1 <= k < m
-        total = transition @ ((m - 1) * one - m * transition + np.linalg.matrix_power(transition, m))
-        return np.linalg.solve((one - transition) @ (one - transition), total) / (-m * (self.n_batches - 1.0))
+        m, r = int(self.n_batches), 1.0 / (self.n_batches - 1.0)
+        if self.batch_order == "palindromic":
+            return ((1.0 + r) * _odd_powers(transition, m) - r * _falling_powers(transition, 2 * m)) / (2 * m)
+        return -r / m * _falling_powers(transition, m)
+
+
+def _falling_powers(A, m):
+    """Sum of (m - k) A^k over 1 <= k < m."""
+    one = np.eye(A.shape[-1])
+    total = A @ ((m - 1) * one - m * A + np.linalg.matrix_power(A, m))
+    return np.linalg.solve((one - A) @ (one - A), total)
+
+
+def _odd_powers(A, m):
+    """Sum of A^k over odd k < 2 m."""
+    one = np.eye(A.shape[-1])
+    return np.linalg.solve(one - A @ A, A @ (one - np.linalg.matrix_power(A, 2 * m)))
 
 
 def stationary_covariance(chain, noise):
@@ -89,6 +109,8 @@ class Linearisation:
         Seed of the order of rows.
     draws : ndarray of shape (n_draws, n_entries)
     temperature : float
+    batch_order : str, default="shuffled"
+        Order of minibatches, as for `DenseChain`.
 
     Attributes
     ----------
@@ -100,8 +122,8 @@ class Linearisation:
         part that it does.
     """
 
-    def __init__(self, dense, shuffle_seed, draws, temperature):
-        self._dense, self._shuffle_seed, self._draws = dense, shuffle_seed, draws
+    def __init__(self, dense, shuffle_seed, draws, temperature, batch_order="shuffled"):
+        self._dense, self._shuffle_seed, self._draws, self._batch_order = dense, shuffle_seed, draws, batch_order
         self._gradient = gradient = DenseGradient(dense, (draws.shape[1], 1))
         centre, D = draws.mean(axis=0), draws.shape[1]
         self.precision = np.eye(D) / temperature
@@ -140,7 +162,7 @@ class Linearisation:
                 rows = rng.integers(0, N, n) if order is None else order[(rng.integers(N) + np.arange(n)) % N]
                 error = self._gradient(point, rows)[1] - whole
                 total += np.outer(error, error)
-        return Noise(total / (_PER_POINT * len(points)), np.inf if dense.with_replacement else N / n)
+        return Noise(total / (_PER_POINT * len(points)), np.inf if dense.with_replacement else N / n, self._batch_order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +215,8 @@ def bias_under(sampler, chains):
         return lambda values: np.nan
     draws = draws[..., 0].astype(np.float64)
     with np.errstate(all="ignore"):
-        law = stationary_law(sampler, data[0], chains[0].shuffle_seed, draws.reshape(-1, draws.shape[2]))
+        flat = draws.reshape(-1, draws.shape[2])
+        law = stationary_law(sampler, data[0], chains[0].shuffle_seed, flat, chains[0].batch_order)
     if law is None:
         return lambda values: np.nan
 
@@ -204,7 +227,7 @@ def bias_under(sampler, chains):
     return bias_of
 
 
-def stationary_law(sampler, dense, shuffle_seed, draws):
+def stationary_law(sampler, dense, shuffle_seed, draws, batch_order="shuffled"):
     """The `StationaryLaw` of a chain, or None where it cannot be predicted.
 
     Parameters
@@ -215,6 +238,8 @@ def stationary_law(sampler, dense, shuffle_seed, draws):
         As for `Linearisation`.
     draws : ndarray of shape (n_draws, n_entries)
         Kept draws of all chains.
+    batch_order : str, default="shuffled"
+        As for `Linearisation`.
     """
     D = draws.shape[1]
     h = sampler.step_size_(np.arange(2))
@@ -225,7 +250,7 @@ def stationary_law(sampler, dense, shuffle_seed, draws):
         return None  # learnt
     if sampler._linear_chain(np.ones(1), float(h[0]), np.zeros(1)) is None:
         return None
-    found = Linearisation(dense, shuffle_seed, draws, sampler.temperature)
+    found = Linearisation(dense, shuffle_seed, draws, sampler.temperature, batch_order)
     if not found.missed <= _CURVED:
         return None
     root = unit_root(inverse_mass)
@@ -238,7 +263,7 @@ def stationary_law(sampler, dense, shuffle_seed, draws):
     for n_minibatches in _MINIBATCHES:
         noise = found.noise(n_minibatches)
         if noise is not None:
-            noise = Noise(turn.T @ noise.covariance @ turn, noise.n_batches)
+            noise = replace(noise, covariance=turn.T @ noise.covariance @ turn)
         variances = np.zeros(D) if noise is None else np.diag(noise.covariance)
         chain = sampler._linear_chain(curvatures, float(h[0]), variances)
         if chain is None or not chain.is_stable():

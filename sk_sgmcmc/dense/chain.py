@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..chains.chain import Chain
-from ..chains.minibatches import Minibatches, blocks
+from ..chains.minibatches import BATCH_ORDERS, Minibatches
 from ..exceptions import ChainDivergedError
 from ..kernels import runners
 from ..kernels._failures import Failures, recorded_in
@@ -211,6 +211,8 @@ class DenseChain(Chain):
         Initial state.
     shuffle_seed : int
         Seed of the order of rows. It is the same for all chains, so that they share one shuffled copy.
+    batch_order : str, default="shuffled"
+        Order of minibatches in an epoch, of `chains.minibatches.BATCH_ORDERS`.
 
     Attributes
     ----------
@@ -223,10 +225,10 @@ class DenseChain(Chain):
     _unpickled = ("data", "_rows", "metric_rows")
     n_failures, first_failure = 0, ""
 
-    def __init__(self, seed, plan, sampler, geometry, theta, shuffle_seed):
+    def __init__(self, seed, plan, sampler, geometry, theta, shuffle_seed, batch_order="shuffled"):
         super().__init__(seed, plan)
         self.state = SamplerState(sampler, self._begin(theta, sampler), geometry, plan.n_burn)
-        self.shuffle_seed = shuffle_seed
+        self.shuffle_seed, self.batch_order = shuffle_seed, batch_order
         self.batches = Minibatches(seed)
         self._piece = _FIRST_PIECE
 
@@ -265,7 +267,7 @@ class DenseChain(Chain):
         dense = self.data[0]
         if dense.with_replacement and dense.n_batch < dense.n_rows:
             return np.full(n, -1)
-        return self.batches.ahead(n, dense.n_rows, dense.n_batch, blocks)
+        return self.batches.ahead(n, dense.n_rows, dense.n_batch, BATCH_ORDERS[self.batch_order])
 
     def _advance(self, until):
         n = min(self._piece, until - self.step)
@@ -379,11 +381,11 @@ class ParticleChain(DenseChain):
 CHAINS = {**dict.fromkeys(LOOPS, DenseChain), "particles": ParticleChain}
 
 
-def make_chains(seeds, plan, sampler, geometry, starts, shuffle_seed, dense):
+def make_chains(seeds, plan, sampler, geometry, starts, shuffle_seed, dense, batch_order="shuffled"):
     """Make a chain for each seed and start; all chains share one copy of the data."""
     rows = dense.in_reading_order(np.random.default_rng(shuffle_seed))
     make = sampler._pick_loop(CHAINS)
     return [
-        make(seed, plan, sampler, geometry, start, shuffle_seed).bind((dense, rows))
+        make(seed, plan, sampler, geometry, start, shuffle_seed, batch_order).bind((dense, rows))
         for seed, start in zip(seeds, starts, strict=True)
     ]

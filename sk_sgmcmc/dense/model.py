@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral
+from typing import Literal
 
 import numpy as np
 
@@ -11,8 +12,11 @@ from ..base import BaseSGMCMC
 from ..chains.chain import DRAW_MEMORY, MAX_AUTO_DRAWS, DrawPlan, stacked_draws
 from ..chains.checks import COLLAPSED, FLOW_TOO_SHORT, TOO_WIDE, any_fired, curvature_checks
 from ..chains.convergence import MIN_KEPT, limits_of_spread, rounded_up, spread_of
+from ..chains.minibatches import BATCH_ORDERS, refuse_palindrome
 from ..samplers.schedules import ConstantStep
 from ..utils._parameters import keyword_parameters
+from ..utils._sklearn import StrOptions
+from .automatic_step import LONGEST_SHARE, longest_step
 from .bias import bias_under
 from .chain import make_chains
 from .tuning import DenseGradient, inverse_metric, metric_rate, minibatch_variance, stiffness, unit_root
@@ -59,6 +63,9 @@ class BaseDenseSGMCMC(BaseSGMCMC):
     ----------------
     with_replacement : bool, default=False
         Whether to draw each minibatch with replacement, instead of reading the rows in an order that is shuffled once.
+    batch_order : {"shuffled", "palindromic"}, default="shuffled"
+        Order in which an epoch reads the minibatches of rows without replacement. "shuffled": a new random order in
+        each epoch. "palindromic": each second epoch reads the minibatches of the epoch before in reverse order.
     sampler : str, sampler object or None, default=None
         Any sampler on Euclidean space. None: `SGHMC`. Particle samplers (`Blob`, `GFSD`, `GFSF`, `SVGD`, `PSGHMC`) are
         approximate, and their intervals are too narrow.
@@ -73,6 +80,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
     """
 
     with_replacement: bool = False
+    batch_order: Literal["shuffled", "palindromic"] = "shuffled"
 
     _offers = (("euclidean", "gradient"), ("euclidean", "gradient-metric"))
     _default_sampler = "sghmc"
@@ -81,7 +89,15 @@ class BaseDenseSGMCMC(BaseSGMCMC):
     _cells_per_step = 2_000
     _check_definitions = (*BaseSGMCMC._check_definitions, FLOW_TOO_SHORT, COLLAPSED, TOO_WIDE)
 
-    _parameter_constraints = {**BaseSGMCMC._parameter_constraints, "with_replacement": ["boolean"]}
+    _parameter_constraints = {
+        **BaseSGMCMC._parameter_constraints,
+        "with_replacement": ["boolean"],
+        "batch_order": [StrOptions(set(BATCH_ORDERS))],
+    }
+
+    def _validate_params(self):
+        super()._validate_params()
+        refuse_palindrome(self.batch_order, self.with_replacement)
 
     def _n_batch(self, sampler, n_rows, width, n_entries, streams):
         """Number of rows in a minibatch before the noise of gradients is known; a row has ``width`` numbers."""
@@ -126,8 +142,19 @@ class BaseDenseSGMCMC(BaseSGMCMC):
             n_batch = min(n_rows, 2 * n_batch)
         if n_batch != dense.n_batch:
             dense = make_dense(n_batch)
+        if sampler._picks_step:
+            h = self._longest_step(sampler, curvatures, noise, dense, usual=h)
         fitted = sampler._resolved(ConstantStep(float(f"{h:.3g}")))
         return dense, fitted, self._n_steps(fitted, n_entries)
+
+    def _longest_step(self, sampler, curvatures, noise, dense, usual):
+        """The longest step whose predicted bias is small, or ``usual`` where the bias cannot be predicted."""
+        if getattr(sampler, "mass", None) is not None or sampler._inverse_mass(1) is not None:
+            return usual  # curvatures are measured for the identity
+        n_batches = np.inf if dense.with_replacement else dense.n_rows / dense.n_batch
+        largest = max(curvatures)
+        limits = self._automatic_step(sampler, curvatures, 0.0), sampler._stable_step(largest, 0.0, share=LONGEST_SHARE)
+        return longest_step(sampler, largest, noise, n_batches, self.batch_order, max(limits)) or usual
 
     @staticmethod
     def _in_units_of_metric(dense, probe, points, curvatures):
@@ -187,7 +214,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         """Make new chains; the first of the ``seeds`` is that of the order of the rows."""
         plan = DrawPlan(n_iter, self.burn_in, self.thin, max_draws=self._n_draws(starts[0].size))
         shuffle_seed, *seeds = seeds
-        return make_chains(seeds, plan, sampler, "euclidean", starts, shuffle_seed, dense)
+        return make_chains(seeds, plan, sampler, "euclidean", starts, shuffle_seed, dense, self.batch_order)
 
     def _thinned_draws(self, samples):
         """Draws for ``samples_``: all kept draws, or at most `MAX_AUTO_DRAWS` of them with ``thin="auto"``."""

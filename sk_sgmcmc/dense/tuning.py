@@ -1,16 +1,12 @@
-"""Automatic step sizes on Euclidean space, and checks of a user's log density, gradient and metric."""
+"""Curvatures and noise of gradients on Euclidean space, and checks of a user's log density, gradient and metric."""
 
 import numpy as np
 
 from ..chains.checks import WRONG_GRADIENT
 from ..kernels._failures import Failures, recorded_in
-from ..samplers.schedules import ConstantStep
 
 _STIFFNESS_STEPS = 30  # largest number of power iterations
 _SOME_ROWS = 20_000  # largest number of rows from which a curvature is measured
-# Largest share of a posterior variance, in the worst direction, that discretisation or minibatches may add.
-_TOLERANCE = 0.05
-_REACH = 0.35  # step size of a sampler with momentum, times the square root of the largest curvature
 # A curvature is accepted if the secant curvature, at the distance that it implies, is at most this multiple of it.
 # Kinks and plateaus exceed this.
 _BEND = 100.0
@@ -374,35 +370,6 @@ def minibatch_variance(gradient, theta, n_batch, rng, n_probes=30, root=None):
         total += probe - first
         squares += (probe - first) ** 2
     return float(((squares - total**2 / n_probes) / (n_probes - 1)).max())
-
-
-def auto_step_size(sampler, dense, points, n_batch):
-    """Constant step size that keeps the errors of discretisation and of minibatches near 5% of a posterior variance.
-
-    Parameters
-    ----------
-    sampler : Sampler
-    dense : DenseData
-    points : list of ndarray
-        States at which curvature and noise are measured; the largest values are used.
-    n_batch : int
-        Number of rows in a minibatch.
-    """
-    rng = np.random.default_rng(0)
-    gradient = DenseGradient(dense, points[0].shape)
-    D = points[0].size
-    if dense.metric is None:
-        inverses = [sampler._inverse_mass(D)] * len(points)
-    else:
-        inverses = [inverse_metric(dense, point) for point in points]
-    probe = gradient if len(points) == 1 else gradient.on_some_rows()
-    largest = max(curvature(probe, point, W, rng) for point, W in zip(points, inverses, strict=True))
-    # Noise is measured in units in which W is the identity.
-    noise = max(
-        minibatch_variance(gradient, point, n_batch, rng, root=unit_root(W))
-        for point, W in zip(points, inverses, strict=True)
-    )
-    return ConstantStep(float(sampler._stable_step(largest, noise, share=_TOLERANCE, reach=_REACH)))
 
 
 def unit_root(inverse_mass):

@@ -169,7 +169,8 @@ class SGHMC(_Kinetic):
     r"""Stochastic-gradient Hamiltonian Monte Carlo: momentum with friction.
 
     Targets the posterior, with an error of order ``step_size`` for ``scheme="euler"`` and of order ``step_size``
-    squared for the splittings. On a Gaussian target, splittings have the exact covariance for any stable step size.
+    squared for the splittings. On a Gaussian target and without noise in the gradients, "baoab" and "aboba" have the
+    exact covariance for any stable step size.
 
     Parameters
     ----------
@@ -177,8 +178,9 @@ class SGHMC(_Kinetic):
         :math:`h`, the time of one step.
     friction : float, default=1
         :math:`C`, in units of 1/time.
-    scheme : {"baoab", "aboba", "euler"}, default="baoab"
-        Order of kick (B), drift (A) and friction (O) in a step; "euler" is the scheme of the paper.
+    scheme : {"baoab", "aboba", "ubu", "euler"}, default="baoab"
+        Order of kick (B), drift (A) and friction (O) in a step. In "ubu", U is drift and friction together, which have
+        an exact solution. "euler" is the scheme of the paper.
     noise_estimate : float, default=0
         :math:`\hat B = h V / 2`, where V is the variance of the gradient estimate. The injected noise is reduced by it,
         since minibatches add noise already.
@@ -197,18 +199,23 @@ class SGHMC(_Kinetic):
     "euler": :math:`p \leftarrow p + h \nabla \log p(\theta) - h C M^{-1} p + N(0, 2 h (C T - \hat B))`,
     :math:`\theta \leftarrow \theta + h M^{-1} p`. The splittings have friction :math:`C p` and noise :math:`2 C T M`,
     solved exactly: :math:`p \leftarrow e^{-Ch} p + \sqrt{T (1 - e^{-2Ch})} \, N(0, M)`. Each needs one gradient per
-    step: adjacent half kicks of "baoab" use the same position.
+    step: adjacent half kicks of "baoab" use the same position. U is Langevin dynamics without force over :math:`h / 2`.
+    With :math:`x = C h / 2`, it is a drift over :math:`\tau = \tanh(x / 2) / C`, friction over :math:`h / 2`, the same
+    drift, and :math:`\theta \leftarrow \theta + \sqrt{T (2 x - 4 \tanh(x / 2))} / C \, N(0, M^{-1})`. A step of "ubu"
+    draws four normal numbers for each entry, and of "baoab" one.
 
     References
     ----------
     Chen, Fox and Guestrin (2014), Stochastic gradient Hamiltonian Monte Carlo, ICML, section 3. Chen, Ding and Carin
     (2015), On the convergence of stochastic gradient MCMC algorithms with high-order integrators, NeurIPS. Leimkuhler
     and Matthews (2013), Rational construction of stochastic numerical methods for molecular sampling, AMRX.
+    Sanz-Serna and Zygalakis (2021), Wasserstein distance estimates for the distributions of numerical approximations to
+    ergodic stochastic differential equations, JMLR 22, for "ubu".
     """
 
     step_size: StepSize = "auto"
     friction: float = 1.0
-    scheme: Literal["baoab", "aboba", "euler"] = "baoab"
+    scheme: Literal["baoab", "aboba", "ubu", "euler"] = "baoab"
     noise_estimate: float = 0.0
     mass: ArrayLike | MonteCarloEM | None = None
     temperature: float = 1.0
@@ -219,7 +226,7 @@ class SGHMC(_Kinetic):
     _parameter_constraints = {
         "step_size": STEP_SIZE_CONSTRAINT,
         "friction": _POSITIVE,
-        "scheme": [StrOptions({"baoab", "aboba", "euler"})],
+        "scheme": [StrOptions({"baoab", "aboba", "ubu", "euler"})],
         "noise_estimate": _NOT_NEGATIVE,
         "mass": _MASS,
         "temperature": _POSITIVE,
@@ -228,6 +235,10 @@ class SGHMC(_Kinetic):
     @property
     def _is_splitting(self):
         return self.scheme != "euler"
+
+    @property
+    def _n_aux(self):
+        return 3 if self.scheme == "ubu" else 2
 
     def _numbers(self):
         return [self.temperature, self.friction, self.noise_estimate]
@@ -239,6 +250,9 @@ class SGHMC(_Kinetic):
             if self.mass is not None:
                 return None
             return step.then_euler_kick(curvatures, h, 1.0 - h * C, 2.0 * h * max(C * T - B, 0.0)).then_drift(h)
+        if self.scheme == "ubu":
+            langevin = C, 0.5 * h, max(T - B / C, 0.0)
+            return step.then_langevin(*langevin).then_kick(curvatures, h).then_langevin(*langevin)
         damping = np.exp(-C * h), max(T - B / C, 0.0) * (1.0 - np.exp(-2.0 * C * h))
         if self.scheme == "baoab":
             return step.then_kick(curvatures, h).then_drift(0.5 * h).then_damping(*damping).then_drift(0.5 * h)
@@ -249,6 +263,7 @@ class SGHMC(_Kinetic):
         return {
             "baoab": (simplex.no_advance, euclidean.sghmc_baoab),
             "aboba": (euclidean.half_drift, euclidean.sghmc_aboba),
+            "ubu": (euclidean.sghmc_ubu_half, euclidean.sghmc_ubu),
             "euler": (simplex.no_advance, euclidean.sghmc_euler),
         }[self.scheme]
 

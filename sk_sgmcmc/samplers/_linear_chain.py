@@ -58,6 +58,15 @@ class LinearChain(NamedTuple):
         """p <- factor p + noise of this variance."""
         return self._then(np.diag([1.0, factor]), injected=np.diag([0.0, variance]))
 
+    def then_langevin(self, friction, time, temperature):
+        """Langevin dynamics without force over ``time``, solved exactly; see `kernels.samplers.euclidean`."""
+        x = friction * time
+        half = np.tanh(0.5 * x) / friction
+        rest = 2.0 * x - 4.0 * np.tanh(0.5 * x) if x > 0.1 else x**3 / 6.0 - x**5 / 60.0 + 17.0 * x**7 / 10080.0
+        spread = np.diag([temperature * rest / friction**2, 0.0])
+        damped = self.then_drift(half).then_damping(np.exp(-x), temperature * -np.expm1(-2.0 * x))
+        return damped.then_drift(half)._then(np.eye(2), injected=spread)
+
     def is_stable(self):
         """Whether the chain has a stationary distribution."""
         return bool(np.abs(np.linalg.eigvals(self.transition)).max() < 1.0)

@@ -4,7 +4,7 @@ from numbers import Real
 
 import numpy as np
 
-from ..dense.tuning import auto_step_size
+from ..dense.automatic_step import auto_step_size
 from ..utils._sklearn import BaseEstimator
 
 

@@ -14,6 +14,7 @@ from ..base import BaseSGMCMC
 from ..chains.chain import DrawPlan, stacked_draws
 from ..chains.checks import EXCEPTIONS, checks_table, warn_if_fired
 from ..chains.convergence import MIN_KEPT, Diagnosis, Spread, spread_of
+from ..chains.minibatches import BATCH_ORDERS, refuse_palindrome
 from ..chains.run import run_chains
 from ..dense.bias import bias_under
 from ..dense.chain import DenseData, make_chains
@@ -96,6 +97,7 @@ _CONSTRAINTS = {
     "n_iter": [Interval(Integral, 1, None, closed="left")],
     "batch_size": [Integral, StrOptions({"auto"})],
     "with_replacement": ["boolean", StrOptions({"auto"})],
+    "batch_order": [StrOptions(set(BATCH_ORDERS))],
 }
 
 
@@ -114,6 +116,7 @@ def sample(
     thin: int | Literal["auto"] = 1,
     batch_size: int | Literal["auto"] = "auto",
     with_replacement: bool | Literal["auto"] = "auto",
+    batch_order: Literal["shuffled", "palindromic"] = "shuffled",
     n_chains: int = 1,
     n_jobs: int | None = None,
     random_state: Seed = None,
@@ -175,6 +178,9 @@ def sample(
         are less noisy, but their noise is not white, since it cancels over an epoch. "auto": True for samplers that use
         the variance of the noise (``gradient_noise`` of `SGGMC` and `GSGNHT`) and therefore need white noise; False for
         others.
+    batch_order : {"shuffled", "palindromic"}, default="shuffled"
+        Order in which an epoch reads the minibatches of shuffled rows. "shuffled": a new random order in each epoch.
+        "palindromic": each second epoch reads the minibatches of the epoch before in reverse order.
     n_chains : int, default=1
         Number of independent chains. A single chain cannot reveal that it misses a mode of the density, so run four.
     n_jobs : int or None, default=None
@@ -286,6 +292,7 @@ def sample(
         )
     if isinstance(with_replacement, str):
         with_replacement = bool(isinstance(noise, str) or noise)
+    refuse_palindrome(batch_order, with_replacement)
     plan = DrawPlan(n_iter, burn_in, thin, bytes_per_draw=16 * n_chains * int(np.prod(shape)))
     metric = target._metric() if signal == "gradient-metric" else None
     dense = DenseData(
@@ -324,7 +331,7 @@ def sample(
         fitted._estimate_scale = 1.0 / (1.0 - n_batch / X.shape[0])
     space = target._space(name)
     starts = starts if len(starts) == n_chains else starts * n_chains
-    chains = make_chains(chain_seeds, plan, fitted, space, starts, shuffle_seed, dense)
+    chains = make_chains(chain_seeds, plan, fitted, space, starts, shuffle_seed, dense, batch_order)
     chains, interrupted = run_chains(chains, n_iter, n_jobs=n_jobs, verbose=verbose)
     if interrupted and max(chain.n_kept for chain in chains) == 0:
         raise KeyboardInterrupt

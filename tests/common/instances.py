@@ -231,6 +231,10 @@ ESTIMATORS = [
         "logistic-plain", BayesianLogisticRegression, "two classes", sampler="sgld", control_variates=False,
         batch_size=30, with_replacement=True,
     ),
+    _dense(
+        "logistic-palindromic", BayesianLogisticRegression, "two classes", sampler=SGHMC(0.1, scheme="ubu"),
+        batch_size=30, batch_order="palindromic",
+    ),
     _dense("logistic-hmc", BayesianLogisticRegression, "two classes", sampler="hmc"),
     _dense("logistic-particles", BayesianLogisticRegression, "two classes", sampler="blob"),
     _dense("logistic-em", BayesianLogisticRegression, "two classes", sampler="sghmc-em"),

@@ -154,6 +154,7 @@ SENSIBLE = {
     ),
     "control_variates": (True, False),
     "with_replacement": (True, False),
+    "batch_order": ("shuffled", "palindromic"),
     "mean_prior": (None, _full(0.0, "V"), _full(1, "V", dtype="int32"), _full(1e6, "V"), _full(0.0, "K"), [0.0]),
     "mean_precision_prior": (0, 0.0, *PRIORS, 1e6),
     "degrees_of_freedom_prior": (None, 1.0, 3, 50.0, 1e4, 1e8, _np("int8", 40)),
@@ -202,7 +203,7 @@ OF_SAMPLERS = {
     "start_scale": (0, 0.1, 1.0, 1e3),
     "parameterization": ("expanded-mean", "expanded-natural", "reduced-mean", "reduced-natural"),
     "kind": ("det", "fgh"),
-    "scheme": ("baoab", "aboba", "euler"),
+    "scheme": ("baoab", "aboba", "ubu", "euler"),
     "max_depth": (1, 2, 5, _np("int8", 2), 21),
     "mass": (
         None,
@@ -481,6 +482,7 @@ OF_TARGETS = {
     "n_iter": (1, 2, 5, 9, _np("int8", 4)),
     "batch_size": ("auto", 1, 2, _np("int8", 2), 10**6),
     "with_replacement": ("auto", True, False),
+    "batch_order": ("shuffled", "palindromic"),
     "geometry": (
         None, "sphere", "simplex", "stiefel", "euclidean", "positive", "torus",
         [_pair("sphere", 1), _pair("simplex", 1)], [_pair("stiefel", 2)], [_pair("sphere", 5)], [["sphere", 2]],
@@ -492,8 +494,8 @@ OF_TARGETS = {
     **{name: SENSIBLE[name] for name in ("burn_in", "thin", "n_chains", "n_jobs", "random_state", "verbose")},
 }  # fmt: skip
 CALL = (
-    "n_iter", "batch_size", "with_replacement", "geometry", "init", "burn_in", "thin", "n_chains", "n_jobs",
-    "random_state", "verbose",
+    "n_iter", "batch_size", "with_replacement", "batch_order", "geometry", "init", "burn_in", "thin", "n_chains",
+    "n_jobs", "random_state", "verbose",
 )  # fmt: skip
 
 

@@ -350,6 +350,8 @@ CASES = (
     _fit("BayesianLogisticRegression", "sgld, three classes, batch", "three classes", sampler="sgld", **BATCH),
     _fit("BayesianLogisticRegression", "hmc, weights", "weighted classes", sampler="hmc"),
     _fit("BayesianLogisticRegression", "nuts", sampler="nuts"),
+    _fit("BayesianLogisticRegression", "ubu, palindromic batches", sampler=Made("SGHMC", scheme="ubu"),
+         batch_order="palindromic", control_variates=False, **BATCH),
     _fit("BayesianLogisticRegression", "blob, class weights", sampler="blob", sampler__n_particles=3,
          class_weight={0: 2.0, 1: 1.0}),
     _fit("BayesianLinearRegression", "None"),

@@ -59,7 +59,7 @@ def test_sgld_is_its_twin():
 
 
 @each_mass
-@pytest.mark.parametrize("scheme", ["euler", "baoab", "aboba"])
+@pytest.mark.parametrize("scheme", ["euler", "baoab", "aboba", "ubu"])
 def test_sghmc_is_its_twin(scheme, mass):
     step, theta, aux, _ = machine(SGHMC(friction=1.3, scheme=scheme, noise_estimate=0.2, mass=mass), 0.2)
     rng, slow, M = np.random.default_rng(0), theta[:, 0].copy(), dense(mass)

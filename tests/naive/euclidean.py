@@ -34,6 +34,23 @@ def sghmc_aboba(theta, p, gradient, h, T, C, B, M, rng):
     return theta + 0.5 * h * W @ p, p
 
 
+def langevin_without_force(theta, p, C, t, T, M, rng):
+    """The integrals of the Ornstein-Uhlenbeck process and of its noise, in the textbook form."""
+    L, W, e = np.linalg.cholesky(M), np.linalg.inv(M), np.exp(-C * t)
+    cross, position = (1 - e) ** 2 / C, (2 * C * t - 3 + 4 * e - e**2) / C**2
+    root = np.sqrt(T) * np.linalg.cholesky([[1 - e**2, cross], [cross, position]])
+    first = L @ rng.standard_normal(p.size)
+    second = L @ rng.standard_normal(p.size)
+    theta = theta + W @ ((1 - e) / C * p + root[1, 0] * first + root[1, 1] * second)
+    return theta, e * p + root[0, 0] * first
+
+
+def sghmc_ubu(theta, p, gradient, h, T, C, B, M, rng):
+    theta, p = langevin_without_force(theta, p, C, 0.5 * h, T - B / C, M, rng)
+    p = p + h * gradient(theta)
+    return langevin_without_force(theta, p, C, 0.5 * h, T - B / C, M, rng)
+
+
 def sgnht_euler(theta, p, xi, gradient, h, T, A, mu, M, rng):
     W = np.linalg.inv(M)
     noise = np.linalg.cholesky(M) @ rng.standard_normal(p.size)

@@ -165,6 +165,7 @@ def sampling(X: Floats) -> None:
     sk_sgmcmc.sample(targets.DirichletCategorical([0, 1, 1]), geometry="simplex", init=np.ones(3))
     sk_sgmcmc.sample(target, samplers.HMC(mass=samplers.MonteCarloEM("full"), n_leapfrog=5))
     sk_sgmcmc.sample(target, samplers.SGHMC(samplers.CyclicalStep(cycle_length=100), mass=np.ones(3)))
+    sk_sgmcmc.sample(target, samplers.SGHMC(scheme="ubu"), batch_order="palindromic")
     sk_sgmcmc.sample(target, samplers.PSGHMC("fgh", n_particles=10, bandwidth="he"))
     sk_sgmcmc.sample(
         targets.ManifoldDensity(log_density, {"frame": ("stiefel", (2, 5))}, start={"frame": np.eye(2, 5)}),

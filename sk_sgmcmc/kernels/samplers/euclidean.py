@@ -1,7 +1,7 @@
 """Langevin and Hamiltonian transitions on flat space; ``signal`` is the gradient of the log posterior.
 
-``aux[0]`` is the momentum p, and ``aux[1]`` is scratch. W is the inverse mass (see `mass`), M the mass, and D the
-number of entries. Each step reads one gradient, computed after ``advance``.
+``aux[0]`` is the momentum p, and the rest of ``aux`` is scratch. W is the inverse mass (see `mass`), M the mass, and D
+the number of entries. Each step reads one gradient, computed after ``advance``.
 """
 
 import numpy as np
@@ -118,6 +118,49 @@ def sghmc_aboba(theta, aux, scalars, signal, extra, hyper, rows, rng):
     apply_friction(aux, scalars, C, h, max(T - B / C, 0.0), rng)
     kick(aux[0], signal, 0.5 * h)
     status, _ = drift(theta, aux, scalars, 0.5 * h)
+    learn_mass(scalars, aux[0], aux[1], T, rng)
+    return status
+
+
+@helper
+def langevin_without_force(theta, aux, scalars, rate, time, temperature, rng):
+    """dp = -rate p dt + sqrt(2 rate T) N(0, M dt), dtheta = W p dt over ``time``, solved exactly; returns the status.
+
+    With x = rate time, a drift over tau = tanh(x / 2) / rate, friction over ``time`` and the same drift again give the
+    exact mean, covariance of the momentum, and covariance between the two. Independent noise of variance
+    T (2 x - 4 tanh(x / 2)) / rate^2 W completes the position. ``aux[2]`` is scratch.
+    """
+    x = rate * time
+    tau = np.tanh(0.5 * x) / rate
+    drift(theta, aux, scalars, tau)
+    apply_friction(aux, scalars, rate, time, temperature, rng)
+    status, _ = drift(theta, aux, scalars, tau)
+    rest = 2.0 * x - 4.0 * np.tanh(0.5 * x)
+    if x < 0.1:  # the difference would lose digits
+        rest = x**3 * (1.0 / 6.0 - x**2 * (1.0 / 60.0 - x**2 * (17.0 / 10080.0 - x**2 * (31.0 / 181440.0))))
+    spread = np.sqrt(temperature * rest) / rate
+    draw_momentum(scalars, aux[1], rng)
+    times_inverse_mass(scalars, aux[1], aux[2])
+    for r in range(theta.shape[0]):
+        for k in range(theta.shape[1]):
+            theta[r, k] += spread * aux[2, r, k]
+    return status
+
+
+@kernel(TRANSITION)
+def sghmc_ubu_half(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """Langevin dynamics without force over h/2, before the gradient is computed; hyper = (h, T, C, B)."""
+    h, T, C, B = hyper[0], hyper[1], hyper[2], hyper[3]
+    start(aux, scalars, rng)
+    return langevin_without_force(theta, aux, scalars, C, 0.5 * h, max(T - B / C, 0.0), rng)
+
+
+@kernel(TRANSITION)
+def sghmc_ubu(theta, aux, scalars, signal, extra, hyper, rows, rng):
+    """After `sghmc_ubu_half`: kick h, and Langevin dynamics without force over h/2; hyper = (h, T, C, B)."""
+    h, T, C, B = hyper[0], hyper[1], hyper[2], hyper[3]
+    kick(aux[0], signal, h)
+    status = langevin_without_force(theta, aux, scalars, C, 0.5 * h, max(T - B / C, 0.0), rng)
     learn_mass(scalars, aux[0], aux[1], T, rng)
     return status
 
