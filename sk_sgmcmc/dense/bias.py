@@ -22,6 +22,7 @@ Rows that are drawn with replacement have gamma_k = 0.
 """
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from scipy import linalg
@@ -173,8 +174,8 @@ class StationaryLaw:
     biased: np.ndarray
     precision: np.ndarray
 
-    def bias_of(self, values, draws):
-        """Bias of a quantity, in standard deviations.
+    def bias_at(self, draws):
+        """A function that returns the bias of a quantity, in standard deviations, given its values at these draws.
 
         For a quantity that is about linear in theta, the relative error of its standard deviation. Otherwise, the error
         of its mean: under a Gaussian, the mean of f changes by half the covariance of f and theta' H C H theta if the
@@ -182,20 +183,26 @@ class StationaryLaw:
 
         Parameters
         ----------
-        values : ndarray of shape (n_draws,)
         draws : ndarray of shape (n_draws, n_entries)
         """
-        away, f = draws - draws.mean(axis=0), values - values.mean()
-        variance = f @ f / len(f)
-        if not variance > 0.0:
-            return np.nan
-        weights = linalg.pinvh(away.T @ away) @ (away.T @ f)
-        if ((f - away @ weights) ** 2).mean() < 0.1 * variance:
-            exact, biased = (weights @ each @ weights for each in (self.exact, self.biased))
-            return float(np.sqrt(biased / exact) - 1.0)
+        away = draws - draws.mean(axis=0)
+        inverse = linalg.pinvh(away.T @ away)
         turned = away @ self.precision
-        square = np.einsum("si,ij,sj->s", turned, self.biased - self.exact, turned)
-        return float(0.5 * (f @ (square - square.mean())) / len(f) / np.sqrt(variance))
+        square = ((turned @ (self.biased - self.exact)) * turned).sum(axis=1)
+        square -= square.mean()
+
+        def bias_of(values):
+            f = values - values.mean()
+            variance = f @ f / len(f)
+            if not variance > 0.0:
+                return np.nan
+            weights = inverse @ (away.T @ f)
+            if ((f - away @ weights) ** 2).mean() < 0.1 * variance:
+                exact, biased = (weights @ each @ weights for each in (self.exact, self.biased))
+                return float(np.sqrt(biased / exact) - 1.0)
+            return float(0.5 * (f @ square) / len(f) / np.sqrt(variance))
+
+        return bias_of
 
 
 def bias_under(sampler, chains):
@@ -220,11 +227,9 @@ def bias_under(sampler, chains):
     if law is None:
         return lambda values: np.nan
 
-    def bias_of(values):
-        some = draws[:, evenly(draws.shape[1], values.shape[1])]  # where a quantity is computed at some of the draws
-        return law.bias_of(values.ravel(), some.reshape(-1, some.shape[2]))
-
-    return bias_of
+    at = cache(lambda n: law.bias_at(draws[:, evenly(draws.shape[1], n)].reshape(-1, draws.shape[2])))
+    # A quantity may have been computed at some of the draws only.
+    return lambda values: at(values.shape[1])(values.ravel())
 
 
 def stationary_law(sampler, dense, shuffle_seed, draws, batch_order="shuffled"):

@@ -107,8 +107,8 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     For dense X, DataFrames included, the prior is :math:`\beta_j s_j \sim N(0, \sigma^2)`, where :math:`s_j` is the
     standard deviation of column j (without an intercept, its root mean square). A change of units or a shift of a
     column then changes no prediction. For sparse X, such as tf-idf, one scale applies to all columns as given, so rare
-    words are shrunk more. Once a Gaussian replaces rows, their scale and units stay, and a column that has been constant
-    gets its unit from the rows in which it first varies.
+    words are shrunk more. Once a Gaussian replaces rows, their scale and units stay, and a column that was constant in
+    them gets its unit from the rows in which it first varies.
 
     With ``prior="laplace"`` the kink at 0 is rounded. Chains target the density with :math:`\sqrt{\beta^2 +
     \epsilon^2}` instead of :math:`|\beta|`, where :math:`\epsilon` is a tenth of a coefficient's posterior standard
