@@ -266,12 +266,13 @@ def intervals(n=20_000, d=10):
     print(f"{n:,} rows x {d}{'':22}{'fit':>8}{'interval':>10}{'of means':>10}{'std':>8}")
     for kind, y in models.items():
         model = kind(random_state=0)
-        clone(model).fit(X[:2000], y[:2000])
+        few = clone(model).fit(X[:2000], y[:2000])  # compiles, as do the next lines
+        few.predict_interval(X[:100])
         times = [cpu_seconds(lambda model=model, y=y: model.fit(X, y))]
         if hasattr(model, "predict_proba"):
             times += [np.nan, cpu_seconds(lambda model=model: model.predict_interval(X)), np.nan]
         else:
-            model.predict_interval(X[:100]), model.predict(X[:100], return_std=True)
+            few.predict_interval(X[:100], of="mean"), few.predict(X[:100], return_std=True)
             times.append(cpu_seconds(lambda model=model: model.predict_interval(X)))
             times.append(cpu_seconds(lambda model=model: model.predict_interval(X, of="mean")))
             times.append(cpu_seconds(lambda model=model: model.predict(X, return_std=True)))

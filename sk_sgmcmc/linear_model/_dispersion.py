@@ -249,6 +249,11 @@ class DispersedDesign:
         return self.coefficient_design.prior
 
     @property
+    def summary(self):
+        """The Gaussian of the coefficients at the dispersion of the mode."""
+        return self.coefficient_design.summary
+
+    @property
     def scale(self):
         """Spreads of the columns."""
         return self.coefficient_design.scale

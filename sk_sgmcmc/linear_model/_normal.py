@@ -8,7 +8,7 @@ from scipy import linalg
 from ..chains.chain import Chain
 from ..dense.rows import DenseRows, SparseRows, moments
 from ..kernels.models.linear import design as layout
-from ._design import check_distance_from_mode, factorised, joined, whitener_of
+from ._design import Quadratic, check_distance_from_mode, factorised, joined, whitener_of
 
 _MAX_ROUNDS = 200
 _CLOSE = 1e-8
@@ -194,6 +194,16 @@ class NormalDesign:
         """Standardised rows for the kernel, and their residuals at the point of expansion."""
         rows = DenseRows(X, self.shift, self.scale, self.fit_intercept)
         return rows.Z, (y - rows.predict(self.mode[None])[:, 0])[:, None]
+
+    @property
+    def summary(self):
+        """The Gaussian of the coefficients of the columns as given, and of the intercept at their mean."""
+        d, variance = self.scale.size, self.sigma**2
+        hessian = np.diag(self.precision)
+        hessian[:d, :d] += self.sums.gram / variance
+        hessian[d:, d:] += self.sums.total / variance
+        units = np.append(self.scale, np.ones(len(self.precision) - d))
+        return Quadratic(self.mode / units, hessian * np.outer(units, units))
 
     def coef_moments(self):
         """Mode and variance of the coefficients, see `Design.coef_moments`."""

@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import linalg
 
 from ..dense.rows import moments
-from ._design import Quadratic, check_scale, independent_prior
+from ._design import Quadratic, check_scale, factorised, independent_prior
 
 _ROUNDED = 0.1  # width over which a kink is rounded, in posterior standard deviations
 _CLOSE = 0.01  # relative change at which fixed-point iterations and the search for a scale stop
 _MAX_ROUNDS = 30
+_MAX_EXPANSIONS = 12  # of the likelihood, each at the best scale under the last one
 # Grid of scales in units of the median of the hyperprior: a geometric sequence from the lowest, past the usual highest.
 _LOWEST, _USUAL_HIGHEST, _FACTOR, _MAX_SCALES = 1e-6, 1e3, 4.0, 32
 _ROUNDS = 2  # updates of the Gaussian bound of a Laplace prior before the slope at a scale is computed
@@ -117,7 +119,7 @@ class _Search:
 
     def __init__(self, make, shape, is_laplace, intercept_scale, columns):
         self.make, self.shape, self.is_laplace, self.intercept_scale = make, shape, is_laplace, intercept_scale
-        self.columns = np.ones(shape[1]) if columns is None else columns
+        self.columns, self.is_standardised = np.ones(shape[1]) if columns is None else columns, columns is not None
         # Root of each coefficient's posterior second moment, where the Gaussian bound touches the Laplace prior; for
         # coefficients times the units of the columns.
         self.centre = None
@@ -159,29 +161,93 @@ class _Search:
         return found
 
     def mode(self, unit):
-        """The scale at the highest mode of the posterior of log(scale).
+        """The scale at the highest mode of the posterior of log(scale)."""
+        if self.is_standardised and not self.is_laplace and self.shape[0] == 1:
+            scale = self._fixed_point(unit)
+            if scale is not None:
+                return scale
+        path = _Path(self, unit)
+        return float(np.exp(highest_mode(path.slope, unit, lambda: path.has_all)))
 
-        There may be several modes, for example if columns as given differ in size. The slope is therefore computed over
-        the whole range of scales, and its integral compares the modes.
+    def _fixed_point(self, unit):
+        """The scale that is best under the second-order expansion of the likelihood at its own design.
+
+        The slope at the design's own scale is then the same as `_Path.slope`. None if no scale is found in a few
+        rounds, or if there are too many coefficients for the expansion.
         """
-        path, step = _Path(self, unit), np.log(_FACTOR)
-        logs = [np.log(unit * _LOWEST)]
-        slopes = [path.slope(logs[0])]
-        while len(logs) < _MAX_SCALES and not (logs[-1] > np.log(unit * _USUAL_HIGHEST) and path.has_all):
-            logs.append(logs[-1] + step)
-            slopes.append(path.slope(logs[-1]))
-        slopes = np.array(slopes)
-        best = int(np.argmax(np.append(0.0, np.cumsum(slopes[:-1] + slopes[1:]))))
-        low, high = (best, best + 1) if slopes[best] > 0 else (best - 1, best)
-        if low < 0 or high == len(logs):
-            return float(np.exp(logs[best]))
-        low, high = logs[low], logs[high]
-        # Plain bisection: methods that rely on the slopes at both ends fail, since the bound of a Laplace prior
-        # improves with each call.
-        while high - low > _CLOSE:
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if path.slope(middle) > 0 else (low, middle)
-        return float(np.exp((low + high) / 2.0))
+        log_scale, design = np.log(unit), None
+        for _ in range(_MAX_EXPANSIONS):
+            design, precision, _, _ = self.design(np.exp(log_scale), design)
+            posterior = design.summary
+            if posterior.precision.ndim == 1:
+                return None
+            expansion = _Expansion(posterior, precision[0], self.columns, unit)
+            before, log_scale = log_scale, highest_mode(expansion.slope, unit, lambda: True)
+            if abs(log_scale - before) < _CLOSE:
+                return float(np.exp(log_scale))
+        return None
+
+
+def highest_mode(slope, unit, has_all):
+    """The log scale at the highest mode of a log posterior with this ``slope``, a function of log(scale).
+
+    There may be several modes, for example if columns as given differ in size. The slope is therefore computed over the
+    whole range of scales, and its integral compares the modes. ``has_all()`` says whether the range may end at the
+    usual highest scale.
+    """
+    step = np.log(_FACTOR)
+    logs = [np.log(unit * _LOWEST)]
+    slopes = [slope(logs[0])]
+    while len(logs) < _MAX_SCALES and not (logs[-1] > np.log(unit * _USUAL_HIGHEST) and has_all()):
+        logs.append(logs[-1] + step)
+        slopes.append(slope(logs[-1]))
+    slopes = np.array(slopes)
+    best = int(np.argmax(np.append(0.0, np.cumsum(slopes[:-1] + slopes[1:]))))
+    low, high = (best, best + 1) if slopes[best] > 0 else (best - 1, best)
+    if low < 0 or high == len(logs):
+        return logs[best]
+    low, high = logs[low], logs[high]
+    # Plain bisection: methods that rely on the slopes at both ends fail, since the bound of a Laplace prior improves
+    # with each call.
+    while high - low > _CLOSE:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
+    return (low + high) / 2.0
+
+
+class _Expansion:
+    """The slope of the log posterior of log(scale) if the log likelihood is quadratic; for one linear predictor.
+
+    Parameters
+    ----------
+    posterior : Quadratic
+        Gaussian of the coefficients of the columns as given, and of the intercept, under a normal prior with mean 0.
+    precision : ndarray of shape (n_features,)
+        Precision of that prior, for coefficients times the units of the columns.
+    columns : ndarray of shape (n_features,)
+        Units of the columns.
+    unit : float
+        Median of the half-Cauchy prior of the scale.
+    """
+
+    def __init__(self, posterior, precision, columns, unit):
+        d = columns.size
+        units = np.append(columns, np.ones(len(posterior.mean) - d))
+        self.information = posterior.precision / np.outer(units, units)  # of coefficients times units
+        self.pull = self.information @ (posterior.mean * units)
+        self.information[np.arange(d), np.arange(d)] -= precision
+        self.n_coef, self.unit = d, unit
+
+    def slope(self, log_scale):
+        """As `_Path.slope`."""
+        precision, d = np.exp(-2.0 * log_scale), self.n_coef
+        total = self.information.copy()
+        total[np.arange(d), np.arange(d)] += precision
+        each, root = factorised(total)
+        mean = each * linalg.cho_solve((root, True), each * self.pull)
+        variance = each**2 * (linalg.solve_triangular(root, np.eye(len(root)), lower=True) ** 2).sum(axis=0)
+        slope = ((mean[:d] ** 2 + variance[:d]) * precision - 1.0).sum()
+        return slope + half_cauchy_slope(np.exp(log_scale), self.unit)
 
 
 class _Path:
