@@ -4,6 +4,7 @@ import pickle
 import signal
 import warnings
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -280,6 +281,16 @@ def test_a_sorted_stream_of_more_rows_than_memory_warns_at_each_later_read(monke
         in_blocks(BayesianLogisticRegression(n_iter=100, random_state=0), X, y, shuffled).coef_
         model.fit(X, y).partial_fit(X[shuffled[0]], y[shuffled[0]]).coef_
     assert not [each for each in caught if "sorted" in str(each.message)]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_more_rows_a_gaussian_represents_the_sooner_it_is_off(monkeypatch):
+    X, y, blocks = sorted_blocks(400, 8)
+    monkeypatch.setattr(MEMORY, 500)
+    model = in_blocks(BayesianLogisticRegression(n_iter=20, random_state=0), X, y, blocks[:5])
+    design, summary = model._design, model._stream.summary
+    assert summary.is_off(model._stream.rows, design)
+    assert not replace(summary, weight=1e-6).is_off(model._stream.rows, design)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
