@@ -232,7 +232,7 @@ ESTIMATORS = [
         batch_size=30, with_replacement=True,
     ),
     _dense(
-        "logistic-palindromic", BayesianLogisticRegression, "two classes", sampler=SGHMC(0.1, scheme="ubu"),
+        "logistic-palindromic", BayesianLogisticRegression, "two classes", sampler=SGHMC(scheme="ubu"),
         batch_size=30, batch_order="palindromic",
     ),
     _dense("logistic-hmc", BayesianLogisticRegression, "two classes", sampler="hmc"),
