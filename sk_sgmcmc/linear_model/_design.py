@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg, optimize, sparse, special
+from scipy import linalg, sparse, special
 
 from ..chains.checks import FAR_FROM_MODE
 from ..chains.convergence import MIN_KEPT, evenly
 from ..dense.rows import LARGEST, SMALLEST, DenseRows, SparseRows, moments
 from ..kernels.models.linear import design as layout
+from ._leading import unit_coordinates
+from ._newton import truncated_newton
 
 _SEEN_ROWS, _SEEN_DRAWS = 300, 300  # at most, for the log likelihood whose convergence is checked
 
@@ -43,6 +45,14 @@ class Classes:
     def curvature(weight, p):
         """Minus the second derivative of `value` with respect to each predictor, without the mixed ones."""
         return weight[:, None] * p * (1.0 - p)
+
+    @staticmethod
+    def curved(weight, p, away):
+        """Minus the second derivative of `value` times a change of the predictors, shaped like them."""
+        if p.shape[1] == 1:
+            return weight[:, None] * p * (1.0 - p) * away
+        weighted = p * away
+        return weight[:, None] * (weighted - p * weighted.sum(axis=1, keepdims=True))
 
     @staticmethod
     def remainder(weight, then, now):
@@ -105,6 +115,11 @@ class Counts:
     def curvature(weight, mean):
         """Minus the second derivative of `value` with respect to the predictor."""
         return weight[:, None] * mean
+
+    @staticmethod
+    def curved(weight, mean, away):
+        """As `Classes.curved`."""
+        return weight[:, None] * mean * away
 
     @staticmethod
     def remainder(weight, then, now):
@@ -188,7 +203,7 @@ def reference_of(mean, reference, fit_intercept):
     return mean if reference is None else reference
 
 
-def joined(head, parts, kinks, is_sparse, given=False):
+def joined(head, parts, kinks, is_sparse, given=False, leading=None):
     """The vector ``params`` that the kernels of `kernels.models.linear` read.
 
     Parameters
@@ -202,8 +217,13 @@ def joined(head, parts, kinks, is_sparse, given=False):
     is_sparse : bool
     given : bool, default=False
         Whether kernels use the quadratic matrix although control variates are of second order.
+    leading : LeadingDirections, default=None
+        Appended like the kinks, if there are any directions.
     """
-    parts = [np.array([*head, 0.0, given, 0.0], dtype=float), *parts]
+    parts = [np.array([*head, 0.0, given, 0.0, 0.0], dtype=float), *parts]
+    if leading is not None and leading.rank:
+        parts[0][layout.LEADING] = sum(part.size for part in parts)
+        parts.append(leading.params())
     if kinks is not None:
         parts[0][layout.KINKS] = sum(part.size for part in parts)
         parts.append(kinks.rows(is_sparse).ravel())
@@ -504,7 +524,7 @@ class Design:
         return self.unwhitener @ (self._each(self._forward(), b.ravel()) - self.mode)
 
 
-_MAX_LBFGS = 500
+_GAIN = 1e-9  # relative gain in log posterior below which the search for the mode of a wide model stops
 _BARE = 3.0  # total curvature of a predictor over the rows, below which `DiagonalDesign.is_bare` is set
 
 
@@ -533,9 +553,10 @@ def turned_curvature(curvature, weight, p):
 
 
 class DiagonalDesign:
-    """Coordinates for many sparse columns: relative to the mode, and scaled by the diagonal of the Hessian.
+    """Coordinates for many sparse columns: relative to the mode, scaled by column, and shrunk in a few directions.
 
-    L-BFGS finds the mode, and no Hessian is factorised.
+    Truncated Newton steps find the mode, and no Hessian is formed or factorised. `unit_coordinates` finds the scales
+    and the directions.
 
     Parameters are as for `Design`; the precision of the prior must be diagonal. The state is stored column by column,
     with the classes of a column next to each other. `turn` is applied to them, so that the first coordinate is what all
@@ -547,8 +568,10 @@ class DiagonalDesign:
     scale : ndarray of shape (n_features,)
         Ones: columns are not standardised.
     mode, whitener : (D,)
-        Coefficients are ``mode + whitener * theta``. Intercepts at the reference are ``mode + root @ theta`` minus
-        ``(centre - reference) . (whitener * theta)``. All terms but ``mode`` are in the coordinates of `turn`.
+        Coefficients are ``mode + whitener * leading.apply(theta)``. Intercepts at the reference are
+        ``mode + root @ theta`` minus the product of ``centre - reference`` and the change of the coefficients. All
+        terms but ``mode`` are in the coordinates of `turn`.
+    leading : LeadingDirections
     centre, root : (n_features, n_predictors), (n_predictors, n_predictors)
     is_bare : bool
         Whether the rows carry hardly any information about some predictor, for example because they lack a class. No
@@ -583,20 +606,24 @@ class DiagonalDesign:
         def negative(u):
             b = mean + unit * u
             eta = rows.predict(b.reshape(-1, n_predictors).T)
-            r, _ = likelihood.residuals(y, weight, eta)
+            r, p = likelihood.residuals(y, weight, eta)
             value = 0.5 * precision @ (b - mean) ** 2 - likelihood.value(y, weight, eta)
-            return value, unit * (precision * (b - mean) - rows.pull(r).T.ravel())
 
-        options = {"maxiter": _MAX_LBFGS, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-3}
+            def hessian(v):
+                curved = likelihood.curved(weight, p, rows.predict((unit * v).reshape(-1, n_predictors).T))
+                return unit * (precision * unit * v + rows.pull(curved).T.ravel())
+
+            return value, unit * (precision * (b - mean) - rows.pull(r).T.ravel()), hessian
+
         first = np.zeros(mean.size) if start is None else (start - mean) / unit
         if fit_intercept and start is None and not mean.any():
             first[n_coef:] = (likelihood.start(y, weight) - mean[n_coef:]) / unit[n_coef:]
-        found = optimize.minimize(negative, first, jac=True, method="L-BFGS-B", options=options)
-        self.mode = mean + unit * found.x
+        self.mode = mean + unit * truncated_newton(negative, first, _GAIN)
         r, p = likelihood.residuals(y, weight, self.eta(rows))
         curvature = likelihood.curvature(weight, p)
         self.is_bare = bool(curvature.sum(axis=0).min() < _BARE)
-        square, each, total = rows.second_moments(turned_curvature(curvature, weight, p))
+        turned = turned_curvature(curvature, weight, p)
+        square, each, total = rows.second_moments(turned)
         self.centre = np.zeros((d, n_predictors))
         if fit_intercept:
             # Only the prior, which is at the reference, bounds what all classes share: its ``total`` is 0.
@@ -606,17 +633,19 @@ class DiagonalDesign:
         turns = turn(np.eye(n_predictors))
         turned_precision = (precision.reshape(-1, n_predictors) @ turns**2).ravel()
         # The second moments are about the centre. Rounding must not make them negative.
-        hessian = np.maximum(square - self.centre * each, 0.0).ravel() + turned_precision[:n_coef]
+        square = np.maximum(square - self.centre * each, 0.0)
+        of_prior = turned_precision[:n_coef].reshape(d, n_predictors)
         if fit_intercept:
             last = turned_precision[n_coef:]
-            hessian += (away**2 * last).ravel()
+            of_prior = of_prior + away**2 * last
             # Intercepts get their full Hessian, since only their wide prior bounds a constant added to all classes.
             block = np.diag(total + last)
             if n_predictors > 1:
                 block = turns @ (np.diag((weight @ p) + precision[n_coef:]) - (p.T * weight) @ p) @ turns
             self.root = linalg.solve_triangular(linalg.cholesky(block, lower=True), np.eye(n_predictors), lower=True).T
-            hessian = np.append(hessian, np.ones(n_predictors))
-        self.whitener = 1.0 / np.sqrt(hessian)
+        self._variance = 1.0 / (square + of_prior)
+        units, self.leading = unit_coordinates(rows.X, turned, of_prior, square, fit_intercept)
+        self.whitener = np.append(units, np.ones(n_predictors * fit_intercept))
         self._precision = precision
         pull = -precision * (self.mode - mean)
         if control_variates:
@@ -625,6 +654,7 @@ class DiagonalDesign:
         if fit_intercept:
             pull[:n_coef] -= (away * pull[n_coef:]).ravel()
         self._linear = self.whitener * pull
+        self.leading.apply(self._linear[:n_coef].reshape(d, n_predictors))
         if fit_intercept:
             self._linear[n_coef:] = self.root.T @ pull[n_coef:]
         square = np.maximum(rows.squares(curvature).T.ravel(), 0.0) + precision
@@ -645,7 +675,7 @@ class DiagonalDesign:
         parts = [self._linear, self._precision, self.whitener]
         if self.fit_intercept:
             parts += [self.centre.ravel(), self.root.ravel(), self.reference]
-        return joined(head, parts, self.kinks, True)
+        return joined(head, parts, self.kinks, True, leading=self.leading)
 
     def eta(self, rows):
         """Linear predictors at the mode."""
@@ -668,8 +698,8 @@ class DiagonalDesign:
     def coef_moments(self):
         """As `Design.coef_moments`."""
         d = len(self.centre)
-        mode, variance = (each.reshape(-1, self.n_predictors)[:d] for each in (self.mode, self.whitener**2))
-        return mode.T, (variance @ turn(np.eye(self.n_predictors)) ** 2).T
+        mode = self.mode.reshape(-1, self.n_predictors)[:d]
+        return mode.T, (self._variance @ turn(np.eye(self.n_predictors)) ** 2).T
 
     def off_by(self, slope):
         """Nothing: what the diagonal leaves out is larger than what the curvature's change does."""
@@ -681,7 +711,9 @@ class DiagonalDesign:
 
     def coefficients(self, theta):
         """Convert draws (..., D) to coefficients (..., n_predictors, n_features) and intercepts; float32 stays so."""
-        b = (theta * self.whitener.astype(theta.dtype)).reshape(*theta.shape[:-1], -1, self.n_predictors)
+        b = theta.reshape(*theta.shape[:-1], -1, self.n_predictors).copy()
+        self.leading.apply(b[..., : len(self.centre), :])
+        b *= self.whitener.reshape(-1, self.n_predictors).astype(b.dtype)
         mode = self.mode.reshape(-1, self.n_predictors)
         if not self.fit_intercept:
             turn(b)
@@ -702,7 +734,9 @@ class DiagonalDesign:
         delta = turn(b.T - self.mode.reshape(-1, self.n_predictors))
         if self.fit_intercept:
             delta[-1] = linalg.solve(self.root, delta[-1] + (self.away * delta[:-1]).sum(axis=0))
-        return delta.ravel() / self.whitener
+        theta = delta / self.whitener.reshape(delta.shape)
+        self.leading.undo(theta[: len(self.centre)])
+        return theta.ravel()
 
 
 def log_likelihoods(design, dense, coef, intercept, likelihood_of=None):

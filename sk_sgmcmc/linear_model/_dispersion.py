@@ -129,6 +129,11 @@ class OverdispersedCounts:
         """Minus the second derivative of `value` with respect to the predictor, from the result of `residuals`."""
         return weight[:, None] * own
 
+    @staticmethod
+    def curved(weight, own, away):
+        """As `Classes.curved`."""
+        return weight[:, None] * own * away
+
     def largest_curvature(self, y, weight, n_predictors):
         """A rough value of `curvature` before any predictor is known."""
         mean = np.maximum(y[:, 0], np.average(y[:, 0], weights=weight))

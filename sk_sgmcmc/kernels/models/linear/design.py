@@ -10,7 +10,8 @@ head of `HEAD` numbers:
 * whether sparse rows have an intercept;
 * the position of the kinks, or 0;
 * whether A is given although control variates are of second order;
-* the position of the numbers of a further parameter of the model, or 0.
+* the position of the numbers of a further parameter of the model, or 0;
+* the position of the leading directions, or 0.
 
 For a full or triangular T, the head is followed by an offset (D), a quadratic matrix A (D, D), and T (D, D). T T^T is
 the inverse Hessian at the mode.
@@ -24,6 +25,10 @@ followed by an offset (D), the prior's precision (D), and T (D). If there is an 
 
 The reflected intercepts of the columns as given are b_0 + R theta_0 - c . T theta. The prior applies to these plus
 r . delta.
+
+Leading directions, which a diagonal T may have, are given by their number n, an orthonormal matrix U (columns x n), and
+their changes (n x reflected classes). The coordinates theta_k of reflected class k are first mapped to
+theta_k + U diag(change_k) U^T theta_k, and then multiplied by T.
 
 If the prior has kinks, four numbers for each entry of delta follow:
 
@@ -49,8 +54,8 @@ import numpy as np
 
 from ..._jit import NOT_FINITE, OK, helper
 
-HEAD = 8
-CONTROL, FORM, WITH_VALUE, ONES, KINKS, GIVEN, FURTHER = 1, 2, 3, 4, 5, 6, 7
+HEAD = 9
+CONTROL, FORM, WITH_VALUE, ONES, KINKS, GIVEN, FURTHER, LEADING = 1, 2, 3, 4, 5, 6, 7, 8
 FULL, DIAGONAL, UPPER = 0.0, 1.0, 2.0  # forms of T
 FIRST_ORDER, SECOND_ORDER = 1.0, 2.0  # the part of the likelihood that control variates remove
 
@@ -77,12 +82,56 @@ def turn(values, D, K):
 
 
 @helper(fast_sums=True)
+def shrink_leading(values, params, D, K):
+    """values_k += U diag(change_k) U^T values_k for the coefficients of each reflected class k."""
+    at = int(params[LEADING])
+    if at == 0:
+        return
+    n = int(params[at])
+    d = (D - K if params[ONES] != 0.0 else D) // K
+    change = params[at + 1 + d * n : at + 1 + d * n + n * K]
+    if K == 1:
+        along = np.zeros(n)
+        for j in range(d):
+            row, value = params[at + 1 + j * n : at + 1 + (j + 1) * n], values[j]
+            for i in range(n):
+                along[i] += row[i] * value
+        for i in range(n):
+            along[i] *= change[i]
+        for j in range(d):
+            row, total = params[at + 1 + j * n : at + 1 + (j + 1) * n], 0.0
+            for i in range(n):
+                total += row[i] * along[i]
+            values[j] += total
+        return
+    both = np.zeros((n, K))
+    for j in range(d):
+        own = values[j * K : (j + 1) * K]
+        for i in range(n):
+            u, sums = params[at + 1 + j * n + i], both[i]
+            for k in range(K):
+                sums[k] += u * own[k]
+    for i in range(n):
+        for k in range(K):
+            both[i, k] *= change[i * K + k]
+    for j in range(d):
+        own = values[j * K : (j + 1) * K]
+        for i in range(n):
+            u, sums = params[at + 1 + j * n + i], both[i]
+            for k in range(K):
+                own[k] += u * sums[k]
+
+
+@helper(fast_sums=True)
 def unwhiten(theta, params, D, K, delta):
     """delta = T theta; the number K of predictors is used if T is diagonal."""
     if params[FORM] == DIAGONAL:
         lo, point = HEAD + 2 * D, HEAD + 3 * D
         for i in range(D):
-            delta[i] = params[lo + i] * theta[i, 0]
+            delta[i] = theta[i, 0]
+        shrink_leading(delta, params, D, K)
+        for i in range(D):
+            delta[i] *= params[lo + i]
         if params[ONES] != 0.0:
             root = point + D - K
             for k in range(K):
@@ -134,14 +183,17 @@ def assemble_diagonal(theta, params, D, K, scale, delta, pull, signal):
         for j in range(0, n_coef, K):
             for k in range(K):
                 pull[j + k] -= params[point + j + k] * pull[n_coef + k]
-    for i in range(D):
-        signal[i, 0] = params[HEAD + i] + params[lo + i] * pull[i]
     if params[ONES] != 0.0:
         root = point + D - K
         for k in range(K):
             signal[D - K + k, 0] = params[HEAD + D - K + k]
             for i in range(K):
                 signal[D - K + k, 0] += params[root + i * K + k] * pull[D - K + i]
+    for i in range(n_coef):
+        pull[i] *= params[lo + i]
+    shrink_leading(pull, params, D, K)
+    for i in range(n_coef):
+        signal[i, 0] = params[HEAD + i] + pull[i]
     return value
 
 
