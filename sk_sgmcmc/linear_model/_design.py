@@ -1,6 +1,7 @@
 """Generalised linear models: likelihoods, and coordinates in which the posterior has about unit spread."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import linalg, sparse, special
@@ -10,13 +11,15 @@ from ..chains.convergence import MIN_KEPT, evenly
 from ..dense.rows import LARGEST, SMALLEST, DenseRows, SparseRows, moments
 from ..kernels.models.linear import design as layout
 from ._leading import unit_coordinates
-from ._newton import truncated_newton
+from ._wide import WidePosterior
 
 _SEEN_ROWS, _SEEN_DRAWS = 300, 300  # at most, for the log likelihood whose convergence is checked
 
 
 class Classes:
     """Logistic and softmax likelihoods of class labels."""
+
+    is_mild = True  # whether the curvature is bounded, so that steps may be large
 
     @staticmethod
     def value(y, weight, eta):
@@ -91,6 +94,8 @@ class Classes:
 
 class Counts:
     """Poisson likelihood with a log link; the exposures are part of the weights."""
+
+    is_mild = False
 
     @staticmethod
     def value(y, weight, eta):
@@ -305,7 +310,7 @@ class Design:
     """
 
     kinks = None  # the `Kinks` of a Laplace prior
-    is_bare = False  # see `DiagonalDesign`
+    is_bare = is_wide = False  # see `DiagonalDesign`
 
     def __init__(
         self,
@@ -503,6 +508,10 @@ class Design:
         move = self.whitener @ (self.whitener.T @ self._each(self._back(self.reference).T, slope))
         return np.abs(move / np.sqrt((self.whitener**2).sum(axis=1))).max()
 
+    def typical_point(self, normal):
+        """The draw of the Gaussian that standard normal numbers (D,) determine: here, these numbers."""
+        return normal
+
     def checks(self, theta, temperature):
         """The check that draws lie near the mode, in units of the Gaussian there; a list of at most one check."""
         return check_distance_from_mode(theta, temperature)
@@ -524,7 +533,6 @@ class Design:
         return self.unwhitener @ (self._each(self._forward(), b.ravel()) - self.mode)
 
 
-_GAIN = 1e-9  # relative gain in log posterior below which the search for the mode of a wide model stops
 _BARE = 3.0  # total curvature of a predictor over the rows, below which `DiagonalDesign.is_bare` is set
 
 
@@ -576,9 +584,12 @@ class DiagonalDesign:
     is_bare : bool
         Whether the rows carry hardly any information about some predictor, for example because they lack a class. No
         Gaussian then approximates the posterior.
+    is_wide : bool
+        Whether the coefficients have correlations that the coordinates do not remove.
     """
 
     kinks = None  # the `Kinks` of a Laplace prior
+    is_wide = True
 
     def __init__(
         self,
@@ -600,65 +611,96 @@ class DiagonalDesign:
         rows, d = self.rows(X), X.shape[1]
         n_coef = d * n_predictors
         precision, mean = self._by_column(prior.precision), self._by_column(prior.mean)
-        square = rows.squares(likelihood.largest_curvature(y, weight, n_predictors)).T.ravel()
-        unit = 1.0 / np.sqrt(np.maximum(square, 0.0) + precision)
-
-        def negative(u):
-            b = mean + unit * u
-            eta = rows.predict(b.reshape(-1, n_predictors).T)
-            r, p = likelihood.residuals(y, weight, eta)
-            value = 0.5 * precision @ (b - mean) ** 2 - likelihood.value(y, weight, eta)
-
-            def hessian(v):
-                curved = likelihood.curved(weight, p, rows.predict((unit * v).reshape(-1, n_predictors).T))
-                return unit * (precision * unit * v + rows.pull(curved).T.ravel())
-
-            return value, unit * (precision * (b - mean) - rows.pull(r).T.ravel()), hessian
-
-        first = np.zeros(mean.size) if start is None else (start - mean) / unit
+        self._posterior = posterior = WidePosterior(rows, y, weight, n_predictors, likelihood, mean, precision)
+        first = mean if start is None else start
         if fit_intercept and start is None and not mean.any():
-            first[n_coef:] = (likelihood.start(y, weight) - mean[n_coef:]) / unit[n_coef:]
-        self.mode = mean + unit * truncated_newton(negative, first, _GAIN)
-        r, p = likelihood.residuals(y, weight, self.eta(rows))
+            first = mean.copy()
+            first[n_coef:] = likelihood.start(y, weight)
+        posterior.find_mode(first)
+        self.mode, p = posterior.mode, posterior.sides[0]
         curvature = likelihood.curvature(weight, p)
         self.is_bare = bool(curvature.sum(axis=0).min() < _BARE)
-        turned = turned_curvature(curvature, weight, p)
-        square, each, total = rows.second_moments(turned)
-        self.centre = np.zeros((d, n_predictors))
-        if fit_intercept:
-            # Only the prior, which is at the reference, bounds what all classes share: its ``total`` is 0.
-            self.centre += self.reference[:, None]
-            np.divide(each, total, out=self.centre, where=total > 0.0)
-        away = self.away
         turns = turn(np.eye(n_predictors))
-        turned_precision = (precision.reshape(-1, n_predictors) @ turns**2).ravel()
-        # The second moments are about the centre. Rounding must not make them negative.
-        square = np.maximum(square - self.centre * each, 0.0)
-        of_prior = turned_precision[:n_coef].reshape(d, n_predictors)
-        if fit_intercept:
-            last = turned_precision[n_coef:]
-            of_prior = of_prior + away**2 * last
-            # Intercepts get their full Hessian, since only their wide prior bounds a constant added to all classes.
-            block = np.diag(total + last)
-            if n_predictors > 1:
-                block = turns @ (np.diag((weight @ p) + precision[n_coef:]) - (p.T * weight) @ p) @ turns
-            self.root = linalg.solve_triangular(linalg.cholesky(block, lower=True), np.eye(n_predictors), lower=True).T
-        self._variance = 1.0 / (square + of_prior)
-        units, self.leading = unit_coordinates(rows.X, turned, of_prior, square, fit_intercept)
-        self.whitener = np.append(units, np.ones(n_predictors * fit_intercept))
         self._precision = precision
-        pull = -precision * (self.mode - mean)
-        if control_variates:
-            pull += rows.pull(r).T.ravel()
-        turn(pull.reshape(-1, n_predictors))
-        if fit_intercept:
-            pull[:n_coef] -= (away * pull[n_coef:]).ravel()
-        self._linear = self.whitener * pull
-        self.leading.apply(self._linear[:n_coef].reshape(d, n_predictors))
-        if fit_intercept:
-            self._linear[n_coef:] = self.root.T @ pull[n_coef:]
+        self._turned_precision = (precision.reshape(-1, n_predictors) @ turns**2).ravel()
+        self._of_mode = self._about(rows, [p])
         square = np.maximum(rows.squares(curvature).T.ravel(), 0.0) + precision
         self.summary = Quadratic(*(each.reshape(-1, n_predictors).T.ravel() for each in (self.mode, square)))
+
+    def _about(self, rows, sides):
+        """The centre, curvatures of rows averaged over ``sides``, their sum, and the diagonals of Hessian and prior."""
+        turned = [
+            turned_curvature(self.likelihood.curvature(rows_weight, p), rows_weight, p)
+            for rows_weight, p in ((self._posterior.weight, p) for p in sides)
+        ]
+        turned = sum(turned) / len(sides)
+        square, each, total = rows.second_moments(turned)
+        centre = np.zeros_like(square)
+        if self.fit_intercept:
+            # Only the prior, which is at the reference, bounds what all classes share: its ``total`` is 0.
+            centre += self.reference[:, None]
+            np.divide(each, total, out=centre, where=total > 0.0)
+        of_prior = self._turned_precision[: square.size].reshape(square.shape)
+        if self.fit_intercept:
+            of_prior = of_prior + (centre - self.reference[:, None]) ** 2 * self._turned_precision[square.size :]
+        # The second moments are about the centre. Rounding must not make them negative.
+        return centre, turned, total, np.maximum(square - centre * each, 0.0), of_prior
+
+    @cached_property
+    def _coordinates(self):
+        """Centre, root, whitener, leading directions, linear term, and change from the mode to the Gaussian's mean."""
+        posterior, K = self._posterior, self.n_predictors
+        rows, weight, likelihood = posterior.rows, posterior.weight, self.likelihood
+        n_coef = self.mode.size - K * self.fit_intercept
+        pull = -self._precision * (self.mode - posterior.prior_mean)
+        if self.control:
+            pull += posterior.pull(likelihood.residuals(posterior.y, weight, posterior.predict(self.mode))[0])
+        turn(pull.reshape(-1, K))
+        posterior.average()
+        sides = posterior.sides
+        centre, turned, total, square, of_prior = self._about(rows, sides)
+        root = None
+        if self.fit_intercept:
+            # Intercepts get their full Hessian, since only their wide prior bounds a constant added to all classes.
+            block = np.diag(total + self._turned_precision[n_coef:])
+            if K > 1:
+                turns = turn(np.eye(K))
+                block = sum(np.diag(weight @ p) - (p.T * weight) @ p for p in sides) / len(sides)
+                block = turns @ (block + np.diag(self._precision[n_coef:])) @ turns
+            root = linalg.solve_triangular(linalg.cholesky(block, lower=True), np.eye(K), lower=True).T
+            pull[:n_coef] -= ((centre - self.reference[:, None]) * pull[n_coef:]).ravel()
+        units, leading = unit_coordinates(rows.X, turned, of_prior, square, self.fit_intercept)
+        whitener = np.append(units, np.ones(K * self.fit_intercept))
+        linear = whitener * pull
+        leading.apply(linear[:n_coef].reshape(units.shape))
+        if self.fit_intercept:
+            linear[n_coef:] = root.T @ pull[n_coef:]
+        return centre, root, whitener, leading, linear
+
+    def __getstate__(self):
+        """Leave out the rows, which only make the coordinates and typical points."""
+        self._coordinates  # noqa: B018
+        return {name: value for name, value in self.__dict__.items() if name != "_posterior"}
+
+    @property
+    def centre(self):
+        """Point to which intercepts refer, (n_features, n_predictors)."""
+        return self._coordinates[0]
+
+    @property
+    def root(self):
+        """Whitener of the intercepts, (n_predictors, n_predictors)."""
+        return self._coordinates[1]
+
+    @property
+    def whitener(self):
+        """Units of the coordinates, (D,)."""
+        return self._coordinates[2]
+
+    @property
+    def leading(self):
+        """The `LeadingDirections` of the coefficients."""
+        return self._coordinates[3]
 
     @property
     def away(self):
@@ -672,7 +714,7 @@ class DiagonalDesign:
     def params(self, is_sparse, with_value):
         """As `Design.params`."""
         head = [self.mode.size, layout.FIRST_ORDER * self.control, layout.DIAGONAL, with_value, self.fit_intercept]
-        parts = [self._linear, self._precision, self.whitener]
+        parts = [self._coordinates[4], self._precision, self.whitener]
         if self.fit_intercept:
             parts += [self.centre.ravel(), self.root.ravel(), self.reference]
         return joined(head, parts, self.kinks, True, leading=self.leading)
@@ -697,13 +739,22 @@ class DiagonalDesign:
 
     def coef_moments(self):
         """As `Design.coef_moments`."""
-        d = len(self.centre)
-        mode = self.mode.reshape(-1, self.n_predictors)[:d]
-        return mode.T, (self._variance @ turn(np.eye(self.n_predictors)) ** 2).T
+        *_, square, of_prior = self._of_mode
+        mode = self.mode.reshape(-1, self.n_predictors)[: len(square)]
+        return mode.T, (1.0 / (square + of_prior) @ turn(np.eye(self.n_predictors)) ** 2).T
 
     def off_by(self, slope):
         """Nothing: what the diagonal leaves out is larger than what the curvature's change does."""
         return 0.0
+
+    def typical_point(self, normal):
+        """Map standard normal numbers (D,) to a draw of the Gaussian closest to the posterior."""
+        self._coordinates  # noqa: B018
+        posterior = self._posterior
+        b = (posterior.mean + posterior.draw(normal)).reshape(-1, self.n_predictors).T
+        if not self.fit_intercept:
+            return self.theta_of(b, None)
+        return self.theta_of(b[:, :-1], b[:, -1] - b[:, :-1] @ self.reference)
 
     def checks(self, theta, temperature):
         """An empty list: these coordinates do not have the units of the posterior's spread."""

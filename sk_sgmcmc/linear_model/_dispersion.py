@@ -96,6 +96,8 @@ class OverdispersedCounts:
     log_dispersion : float
     """
 
+    is_mild = False
+
     def __init__(self, log_dispersion):
         self.log_dispersion = log_dispersion
         with np.errstate(over="ignore"):
@@ -269,6 +271,11 @@ class DispersedDesign:
         return self.coefficient_design.is_bare
 
     @property
+    def is_wide(self):
+        """As `DiagonalDesign.is_wide`."""
+        return self.coefficient_design.is_wide
+
+    @property
     def kinks(self):
         """The `Kinks` of a Laplace prior of the coefficients, or None."""
         return self.coefficient_design.kinks
@@ -313,6 +320,10 @@ class DispersedDesign:
         """The inverse of `coefficients`, for one draw."""
         last = (np.log(dispersion) - self.mode[-1]) / self.spread
         return np.append(self.coefficient_design.theta_of(coef, intercept), last)
+
+    def typical_point(self, normal):
+        """As `DiagonalDesign.typical_point`; the dispersion is independent."""
+        return np.append(self.coefficient_design.typical_point(normal[:-1]), normal[-1])
 
     def checks(self, theta, temperature):
         """The check that draws lie near the mode, see `Design.checks`."""
