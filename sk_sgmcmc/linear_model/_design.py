@@ -311,6 +311,7 @@ class Design:
 
     kinks = None  # the `Kinks` of a Laplace prior
     is_bare = is_wide = False  # see `DiagonalDesign`
+    predictor_spread = 0.0  # see `DiagonalDesign`
 
     def __init__(
         self,
@@ -629,11 +630,8 @@ class DiagonalDesign:
 
     def _about(self, rows, sides):
         """The centre, curvatures of rows averaged over ``sides``, their sum, and the diagonals of Hessian and prior."""
-        turned = [
-            turned_curvature(self.likelihood.curvature(rows_weight, p), rows_weight, p)
-            for rows_weight, p in ((self._posterior.weight, p) for p in sides)
-        ]
-        turned = sum(turned) / len(sides)
+        weight, curvature = self._posterior.weight, self.likelihood.curvature
+        turned = sum(turned_curvature(curvature(weight, p), weight, p) for p in sides) / len(sides)
         square, each, total = rows.second_moments(turned)
         centre = np.zeros_like(square)
         if self.fit_intercept:
@@ -675,7 +673,7 @@ class DiagonalDesign:
         leading.apply(linear[:n_coef].reshape(units.shape))
         if self.fit_intercept:
             linear[n_coef:] = root.T @ pull[n_coef:]
-        return centre, root, whitener, leading, linear
+        return centre, root, whitener, leading, linear, posterior.spread
 
     def __getstate__(self):
         """Leave out the rows, which only make the coordinates and typical points."""
@@ -701,6 +699,11 @@ class DiagonalDesign:
     def leading(self):
         """The `LeadingDirections` of the coefficients."""
         return self._coordinates[3]
+
+    @property
+    def predictor_spread(self):
+        """Root mean square posterior standard deviation of the predictors of rows, less what classes share."""
+        return self._coordinates[5]
 
     @property
     def away(self):

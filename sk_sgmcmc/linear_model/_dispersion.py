@@ -271,6 +271,11 @@ class DispersedDesign:
         return self.coefficient_design.is_bare
 
     @property
+    def predictor_spread(self):
+        """As `DiagonalDesign.predictor_spread`."""
+        return self.coefficient_design.predictor_spread
+
+    @property
     def is_wide(self):
         """As `DiagonalDesign.is_wide`."""
         return self.coefficient_design.is_wide

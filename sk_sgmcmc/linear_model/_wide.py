@@ -35,6 +35,8 @@ class WidePosterior:
         Mean of the Gaussian; the mode before `average` was called.
     sides : list of ndarray
         What `Classes.curvature` reads of each row, at the points over which the Hessian is averaged.
+    spread : float
+        Root mean square standard deviation of the predictors under the Gaussian, less what all classes share.
     """
 
     def __init__(self, rows, y, weight, n_predictors, likelihood, mean, precision):
@@ -86,6 +88,7 @@ class WidePosterior:
         rng = np.random.default_rng(0)
         for width in _WIDTHS:
             away = self.predict(width * self.draw(rng.standard_normal(self.unit.size)))
+            self.spread = float(np.sqrt(np.mean((away - away.mean(axis=1, keepdims=True) * (self.K > 1)) ** 2))) / width
             eta = self.predict(self.mean)
             found = [self.likelihood.residuals(self.y, self.weight, eta + sign * away) for sign in (1.0, -1.0)]
             if not all(np.all(np.isfinite(each)) for pair in found for each in pair):
