@@ -125,13 +125,15 @@ def unit_coordinates(X, curvature, precision, square, centred):
     ranks = [r for r in _RANKS if 2 * r < krylov.values.size]
     steps = np.sqrt([_condition(krylov.values, r) for r in ranks])
     r = ranks[int(np.argmin(steps * (work + d * (_PER_COEFFICIENT + _PER_DIRECTION * np.array(ranks)))))]
-    smallest = max(krylov.values[0], krylov.values[-1 - r] / _STIFFEST)
+    smallest = max(krylov.values[0], krylov.values[max(-1 - r, -krylov.values.size)] / _STIFFEST)
     units = 1.0 / np.sqrt(precision + share * square)
     units[:, informed] /= np.sqrt(smallest)
     directions, gains = krylov.leading(r), np.ones((r, K))
+    # Halfway to the smallest curvature, since curvatures are not the same over the whole posterior.
+    least = np.sqrt(max(krylov.values[max(-1 - r, -krylov.values.size)] / smallest, 1.0))
     for k in range(K)[informed]:
         own = _Curved(X, T, curvature[:, k], precision[:, k], centred)
-        gains[:, k] = np.minimum(1.0, 1.0 / np.sqrt(own.along(units[:, [k]] * directions)))
+        gains[:, k] = np.minimum(1.0, np.sqrt(least / own.along(units[:, [k]] * directions)))
     return units, LeadingDirections(directions, gains)
 
 
