@@ -8,10 +8,11 @@ For each scale s of the prior: held-out log loss of the posterior average by exa
 scikit-learn's LogisticRegression(C=s**2), with effective draws and CPU seconds. At the end, each at its best scale.
 
 The exact sampler is Hamiltonian Monte Carlo with an accept-reject step. It moves the linear predictors of the rows, not
-the coefficients: these predictors have the normal prior N(0, s^2 X X^T + 100^2) with X centred, and given them, held-out
+the coefficients. These predictors have the normal prior N(0, s^2 X X^T + 100^2) with X centred. Given them, held-out
 predictors are normal. Coordinates are the eigenvectors of this matrix, and contrasts of the classes. What all classes
 share changes no probability, and is left out. Chains start at the mode, and at a draw of the prior with the intercepts
-at the mode. Their log losses must agree; "halves" are those of the two halves of a chain. "ess" are effective draws of the log loss of single draws.
+at the mode. Their log losses must agree. "halves" are those of the two halves of a chain. "ess" are effective draws of
+the log loss of single draws.
 
 Without a data folder everything runs on simulated documents. CPU seconds include the threads of the linear algebra.
 """

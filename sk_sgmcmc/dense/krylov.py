@@ -51,7 +51,7 @@ class Krylov:
         self.values, self._vectors = linalg.eigh_tridiagonal(np.array(diagonal), np.array(beside))
 
     def leading(self, n):
-        """Approximate eigenvectors of the ``n`` largest eigenvalues as orthonormal columns (D, n), the largest first."""
+        """Approximate eigenvectors of the ``n`` largest eigenvalues, orthonormal columns (D, n), the largest first."""
         return self.basis.T @ self._vectors[:, ::-1][:, :n]
 
     def inverse_root(self):

@@ -95,9 +95,7 @@ class WidePosterior:
                 break
             slope = self.unit * self._slope(self.mean, 0.5 * (found[0][0] + found[1][0]))
             self.sides = [*self.sides, found[0][1], found[1][1]][-_KEPT:]
-            step = conjugate_gradients(
-                lambda v: self._product(v, self.sides), slope, _RESIDUAL * np.linalg.norm(slope)
-            )
+            step = conjugate_gradients(lambda v: self._product(v, self.sides), slope, _RESIDUAL * np.linalg.norm(slope))
             moved = np.sqrt(max(slope @ step, 1e-300) / step.size)
             self.mean = self.mean + self.unit * step * min(1.0, _REACH / moved)
 

@@ -124,7 +124,9 @@ def test_signal_with_leading_directions_is_the_gradient_in_their_coordinates(n_c
         eta = X @ coef.T + offset
         centred = offset + coef @ design.reference
         return (
-            CLASSES.value(y, np.ones(len(y)), eta) - 0.5 * (coef**2).sum() / 1.5**2 - 0.5 * (centred**2).sum() / 100.0**2
+            CLASSES.value(y, np.ones(len(y)), eta)
+            - 0.5 * (coef**2).sum() / 1.5**2
+            - 0.5 * (centred**2).sum() / 100.0**2
         )
 
     for _ in range(5):
