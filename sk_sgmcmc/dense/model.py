@@ -108,8 +108,11 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         cells = max(self._cells_per_step, n_entries)
         return n_rows if n_rows * width <= cells else sampler._rows_read(n_rows, max(100, int(cells // width)))
 
-    def _tuned(self, sampler, make_dense, n_rows, width, n_entries, *, streams=False):
-        """Choose the batch size, step size and number of steps; return (DenseData, resolved sampler, n_iter)."""
+    def _tuned(self, sampler, make_dense, n_rows, width, n_entries, *, streams=False, point=np.asarray):
+        """Choose the batch size, step size and number of steps; return (DenseData, resolved sampler, n_iter).
+
+        ``point`` maps standard normal numbers (n_entries,) to a point at which curvatures and noise are measured.
+        """
         n_batch = self._n_batch(sampler, n_rows, width, n_entries, streams)
         dense = make_dense(n_batch)
         rng = np.random.default_rng(0)
@@ -121,7 +124,7 @@ class BaseDenseSGMCMC(BaseSGMCMC):
                 return gradient(theta, some)
         else:
             probe = gradient
-        points = [rng.standard_normal(n_entries) for _ in range(_PROBES)]
+        points = [point(rng.standard_normal(n_entries)) for _ in range(_PROBES)]
         curvatures = [min(max(1.0, stiffness(probe, point, None, rng)), STIFFEST) for point in points]
         picks_batch = self.batch_size == "auto"
         reaches = (1.0, np.sqrt(1.0 + _EXCURSION * np.sqrt(2.0 / n_entries))) if picks_batch else (1.0,)

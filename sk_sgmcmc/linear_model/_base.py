@@ -10,9 +10,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
+from ..chains.chain import DRAW_MEMORY
 from ..chains.checks import FAR_FROM_MODE, SORTED_STREAM
 from ..dense.chain import DenseData
-from ..dense.model import NOISE, STIFFEST, BaseDenseSGMCMC
+from ..dense.model import NOISE, STIFFEST, WIDE_DRAWS, BaseDenseSGMCMC
 from ..dense.rows import less_offsets, packed, refuse_extremes, refuse_tiny
 from ..utils._fingerprint import fingerprint
 from ..utils._parameters import keyword_parameters
@@ -34,6 +35,15 @@ _SEVERAL_STEPS = 10_000
 # Step size of a splitting integrator times the square root of the curvature, at a typical point and at the stiffest. A
 # splitting has no error on a Gaussian, so its step only has to be stable.
 _USUAL_REACH, _STIFF_REACH = 1.0, 1.4
+# In a wide model, a few rows near the boundary between classes are stiffest, and others are at the next draw. Steps may
+# therefore be longer.
+_WIDE_REACH = 1.5
+# Draws that a wide model keeps, for each unit of the spread of a predictor, and bounds of their number.
+_DRAWS_PER_SPREAD = 80
+_WIDE_DRAWS, _SEVERAL_WIDE_DRAWS = (150, 200), (200, 300)
+_TIME_PER_DRAW, _MOST_STEPS_PER_DRAW = 2.0, 25
+# In a wide model, numbers of rows that a step may read for each coefficient: they take about twice as long as the rest.
+_WIDE_CELLS = 64
 
 
 def is_wide(X, n_predictors):
@@ -99,6 +109,8 @@ class BaseLinearModel(DefersRuns, BaseDenseSGMCMC):
     coef_prior_scale_: FloatArray = field(init=False)
 
     _n_predictors = 1
+    _spread = 0.0  # of the predictors of rows in a wide model
+    _is_wide = False  # whether the coordinates are those of a `DiagonalDesign`
     _unused_by_predictions = (*BaseDenseSGMCMC._unused_by_predictions, "_design", "_stream")
     _stream = None  # a `Stream`
     _stream_kind = Stream
@@ -126,24 +138,43 @@ class BaseLinearModel(DefersRuns, BaseDenseSGMCMC):
         return tags
 
     def _n_draws(self, n_entries):
-        """Keep fewer draws with several classes, whose steps are expensive."""
+        """Keep fewer draws with several classes, whose steps are expensive, and where predictors are well known.
+
+        The error of a predicted probability, averaged over draws, is proportional to the spread of the predictor.
+        """
         most = super()._n_draws(n_entries)
+        if self._is_wide and most <= WIDE_DRAWS:
+            fewest, most = _WIDE_DRAWS if self._n_predictors == 1 else _SEVERAL_WIDE_DRAWS
+            wanted = np.clip(_DRAWS_PER_SPREAD * self._spread, fewest, most)
+            return int(max(20, min(wanted, DRAW_MEMORY // (4 * self.n_chains * n_entries))))
         return most if self._n_predictors == 1 else min(most, _SEVERAL_DRAWS)
 
     def _n_steps(self, sampler, n_entries):
         """Make fewer steps with several classes if the step size is small, for example because a class is rare."""
         n = super()._n_steps(sampler, n_entries)
+        if self._is_wide and self.n_iter is None and sampler._is_splitting:
+            h = float(np.mean(sampler.step_size_(np.arange(1000))))
+            return 2 * self._n_draws(n_entries) * int(np.clip(round(_TIME_PER_DRAW / h), 1, _MOST_STEPS_PER_DRAW))
         if self._n_predictors == 1 or self.n_iter is not None:
             return n
         return min(n, max(_SEVERAL_STEPS, n // 3))
 
     def _automatic_step(self, sampler, curvatures, noise):
-        """Use a larger step with several classes, whose curvature is much larger at a few points than at the others."""
+        """Use a larger step where steps are expensive: with several classes, and in wide models.
+
+        The curvature with several classes is much larger at a few points than at the others.
+        """
         usual = float(np.median(curvatures))
-        if self._n_predictors == 1 or not sampler._is_splitting or usual >= STIFFEST:
+        takes_long = self._n_predictors > 1 or (self._is_wide and self._likelihood.is_mild)
+        if not takes_long or not sampler._is_splitting or usual >= STIFFEST:
             return super()._automatic_step(sampler, curvatures, noise)
-        usual = sampler._stable_step(usual, noise, share=NOISE, reach=_USUAL_REACH)
-        return min(usual, sampler._stable_step(max(curvatures), 0.0, reach=_STIFF_REACH))
+        reach, stiff_reach = (_WIDE_REACH, _WIDE_REACH) if self._is_wide else (_USUAL_REACH, _STIFF_REACH)
+        usual = sampler._stable_step(usual, noise, share=NOISE, reach=reach)
+        return min(usual, sampler._stable_step(max(curvatures), 0.0, reach=stiff_reach))
+
+    def _n_batch(self, sampler, n_rows, width, n_entries, streams):
+        """Read more rows in each step of a wide model, since the many coefficients take long too."""
+        return super()._n_batch(sampler, n_rows, width, n_entries * (_WIDE_CELLS if self._is_wide else 1), streams)
 
     def _checked_rows(self, X):
         """Rows, in canonical form if sparse; raises if numbers are too large, or too small to standardise."""
@@ -286,11 +317,21 @@ class BaseLinearModel(DefersRuns, BaseDenseSGMCMC):
         return kind(*rows, k, prior, self.fit_intercept, self.control_variates, reference, self._likelihood, start)
 
     def _run_in(self, design, n_entries, sampler, X, y, weight, seeds, *, streams=False):
-        """Run chains of ``n_entries`` coordinates in a design; X is without its offsets."""
+        """Run chains of ``n_entries`` coordinates in a design; X is without its offsets.
+
+        The chains of a wide model start at draws of the Gaussian at the mode, so that they need little burn-in.
+        """
+        self._is_wide, self._spread = design.is_wide, design.predictor_spread
         make_dense, width = self._data_maker(design, sampler, X, y, weight)
-        dense, fitted, n_iter = self._tuned(sampler, make_dense, X.shape[0], width, n_entries, streams=streams)
+        dense, fitted, n_iter = self._tuned(
+            sampler, make_dense, X.shape[0], width, n_entries, streams=streams, point=design.typical_point
+        )
         starts = [np.zeros((n_entries, 1))] * self.n_chains  # the mode
         chains = self._make_chains(fitted, dense, n_iter, starts, seeds)
+        if self._is_wide and fitted._draws_in_time:
+            for chain in chains:
+                away = design.typical_point(chain.rng.standard_normal(n_entries))
+                chain.theta[:, 0] += np.sqrt(fitted.temperature) * away
         self._design, self.sampler_, self.batch_size_ = design, fitted, dense.n_batch
         return self._run(chains, n_iter)
 

@@ -1,20 +1,25 @@
 """Generalised linear models: likelihoods, and coordinates in which the posterior has about unit spread."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy import linalg, optimize, sparse, special
+from scipy import linalg, sparse, special
 
 from ..chains.checks import FAR_FROM_MODE
 from ..chains.convergence import MIN_KEPT, evenly
 from ..dense.rows import LARGEST, SMALLEST, DenseRows, SparseRows, moments
 from ..kernels.models.linear import design as layout
+from ._leading import unit_coordinates
+from ._wide import WidePosterior
 
 _SEEN_ROWS, _SEEN_DRAWS = 300, 300  # at most, for the log likelihood whose convergence is checked
 
 
 class Classes:
     """Logistic and softmax likelihoods of class labels."""
+
+    is_mild = True  # whether the curvature is bounded, so that steps may be large
 
     @staticmethod
     def value(y, weight, eta):
@@ -43,6 +48,14 @@ class Classes:
     def curvature(weight, p):
         """Minus the second derivative of `value` with respect to each predictor, without the mixed ones."""
         return weight[:, None] * p * (1.0 - p)
+
+    @staticmethod
+    def curved(weight, p, away):
+        """Minus the second derivative of `value` times a change of the predictors, shaped like them."""
+        if p.shape[1] == 1:
+            return weight[:, None] * p * (1.0 - p) * away
+        weighted = p * away
+        return weight[:, None] * (weighted - p * weighted.sum(axis=1, keepdims=True))
 
     @staticmethod
     def remainder(weight, then, now):
@@ -82,6 +95,8 @@ class Classes:
 class Counts:
     """Poisson likelihood with a log link; the exposures are part of the weights."""
 
+    is_mild = False
+
     @staticmethod
     def value(y, weight, eta):
         """Weighted log likelihood given linear predictors (n, 1), without the factorials."""
@@ -105,6 +120,11 @@ class Counts:
     def curvature(weight, mean):
         """Minus the second derivative of `value` with respect to the predictor."""
         return weight[:, None] * mean
+
+    @staticmethod
+    def curved(weight, mean, away):
+        """As `Classes.curved`."""
+        return weight[:, None] * mean * away
 
     @staticmethod
     def remainder(weight, then, now):
@@ -188,7 +208,7 @@ def reference_of(mean, reference, fit_intercept):
     return mean if reference is None else reference
 
 
-def joined(head, parts, kinks, is_sparse, given=False):
+def joined(head, parts, kinks, is_sparse, given=False, leading=None):
     """The vector ``params`` that the kernels of `kernels.models.linear` read.
 
     Parameters
@@ -202,8 +222,13 @@ def joined(head, parts, kinks, is_sparse, given=False):
     is_sparse : bool
     given : bool, default=False
         Whether kernels use the quadratic matrix although control variates are of second order.
+    leading : LeadingDirections, default=None
+        Appended like the kinks, if there are any directions.
     """
-    parts = [np.array([*head, 0.0, given, 0.0], dtype=float), *parts]
+    parts = [np.array([*head, 0.0, given, 0.0, 0.0], dtype=float), *parts]
+    if leading is not None and leading.rank:
+        parts[0][layout.LEADING] = sum(part.size for part in parts)
+        parts.append(leading.params())
     if kinks is not None:
         parts[0][layout.KINKS] = sum(part.size for part in parts)
         parts.append(kinks.rows(is_sparse).ravel())
@@ -284,7 +309,8 @@ class Design:
     """
 
     kinks = None  # the `Kinks` of a Laplace prior
-    is_bare = False  # see `DiagonalDesign`
+    is_bare = is_wide = False  # see `DiagonalDesign`
+    predictor_spread = 0.0  # see `DiagonalDesign`
 
     def __init__(
         self,
@@ -482,6 +508,10 @@ class Design:
         move = self.whitener @ (self.whitener.T @ self._each(self._back(self.reference).T, slope))
         return np.abs(move / np.sqrt((self.whitener**2).sum(axis=1))).max()
 
+    def typical_point(self, normal):
+        """The draw of the Gaussian that standard normal numbers (D,) determine: here, these numbers."""
+        return normal
+
     def checks(self, theta, temperature):
         """The check that draws lie near the mode, in units of the Gaussian there; a list of at most one check."""
         return check_distance_from_mode(theta, temperature)
@@ -498,7 +528,6 @@ class Design:
         return np.ascontiguousarray(b[..., :-1]), b[..., -1].copy()
 
 
-_MAX_LBFGS = 500
 _BARE = 3.0  # total curvature of a predictor over the rows, below which `DiagonalDesign.is_bare` is set
 
 
@@ -527,9 +556,10 @@ def turned_curvature(curvature, weight, p):
 
 
 class DiagonalDesign:
-    """Coordinates for many sparse columns: relative to the mode, and scaled by the diagonal of the Hessian.
+    """Coordinates for many sparse columns: relative to the mode, scaled by column, and shrunk in a few directions.
 
-    L-BFGS finds the mode, and no Hessian is factorised.
+    Truncated Newton steps find the mode, and no Hessian is formed or factorised. `unit_coordinates` finds the scales
+    and the directions.
 
     Parameters are as for `Design`; the precision of the prior must be diagonal. The state is stored column by column,
     with the classes of a column next to each other. `turn` is applied to them, so that the first coordinate is what all
@@ -541,15 +571,20 @@ class DiagonalDesign:
     scale : ndarray of shape (n_features,)
         Ones: columns are not standardised.
     mode, whitener : (D,)
-        Coefficients are ``mode + whitener * theta``. Intercepts at the reference are ``mode + root @ theta`` minus
-        ``(centre - reference) . (whitener * theta)``. All terms but ``mode`` are in the coordinates of `turn`.
+        Coefficients are ``mode + whitener * leading.apply(theta)``. Intercepts at the reference are
+        ``mode + root @ theta`` minus the product of ``centre - reference`` and the change of the coefficients. All
+        terms but ``mode`` are in the coordinates of `turn`.
+    leading : LeadingDirections
     centre, root : (n_features, n_predictors), (n_predictors, n_predictors)
     is_bare : bool
         Whether the rows carry hardly any information about some predictor, for example because they lack a class. No
         Gaussian then approximates the posterior.
+    is_wide : bool
+        Whether the coefficients have correlations that the coordinates do not remove.
     """
 
     kinks = None  # the `Kinks` of a Laplace prior
+    is_wide = True
 
     def __init__(
         self,
@@ -571,58 +606,98 @@ class DiagonalDesign:
         rows, d = self.rows(X), X.shape[1]
         n_coef = d * n_predictors
         precision, mean = self._by_column(prior.precision), self._by_column(prior.mean)
-        square = rows.squares(likelihood.largest_curvature(y, weight, n_predictors)).T.ravel()
-        unit = 1.0 / np.sqrt(np.maximum(square, 0.0) + precision)
-
-        def negative(u):
-            b = mean + unit * u
-            eta = rows.predict(b.reshape(-1, n_predictors).T)
-            r, _ = likelihood.residuals(y, weight, eta)
-            value = 0.5 * precision @ (b - mean) ** 2 - likelihood.value(y, weight, eta)
-            return value, unit * (precision * (b - mean) - rows.pull(r).T.ravel())
-
-        options = {"maxiter": _MAX_LBFGS, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-3}
-        first = np.zeros(mean.size) if start is None else (start - mean) / unit
+        self._posterior = posterior = WidePosterior(rows, y, weight, n_predictors, likelihood, mean, precision)
+        first = mean if start is None else start
         if fit_intercept and start is None and not mean.any():
-            first[n_coef:] = (likelihood.start(y, weight) - mean[n_coef:]) / unit[n_coef:]
-        found = optimize.minimize(negative, first, jac=True, method="L-BFGS-B", options=options)
-        self.mode = mean + unit * found.x
-        r, p = likelihood.residuals(y, weight, self.eta(rows))
+            first = mean.copy()
+            first[n_coef:] = likelihood.start(y, weight)
+        posterior.find_mode(first)
+        self.mode, p = posterior.mode, posterior.sides[0]
         curvature = likelihood.curvature(weight, p)
         self.is_bare = bool(curvature.sum(axis=0).min() < _BARE)
-        square, each, total = rows.second_moments(turned_curvature(curvature, weight, p))
-        self.centre = np.zeros((d, n_predictors))
-        if fit_intercept:
-            # Only the prior, which is at the reference, bounds what all classes share: its ``total`` is 0.
-            self.centre += self.reference[:, None]
-            np.divide(each, total, out=self.centre, where=total > 0.0)
-        away = self.away
         turns = turn(np.eye(n_predictors))
-        turned_precision = (precision.reshape(-1, n_predictors) @ turns**2).ravel()
-        # The second moments are about the centre. Rounding must not make them negative.
-        hessian = np.maximum(square - self.centre * each, 0.0).ravel() + turned_precision[:n_coef]
-        if fit_intercept:
-            last = turned_precision[n_coef:]
-            hessian += (away**2 * last).ravel()
-            # Intercepts get their full Hessian, since only their wide prior bounds a constant added to all classes.
-            block = np.diag(total + last)
-            if n_predictors > 1:
-                block = turns @ (np.diag((weight @ p) + precision[n_coef:]) - (p.T * weight) @ p) @ turns
-            self.root = linalg.solve_triangular(linalg.cholesky(block, lower=True), np.eye(n_predictors), lower=True).T
-            hessian = np.append(hessian, np.ones(n_predictors))
-        self.whitener = 1.0 / np.sqrt(hessian)
         self._precision = precision
-        pull = -precision * (self.mode - mean)
-        if control_variates:
-            pull += rows.pull(r).T.ravel()
-        turn(pull.reshape(-1, n_predictors))
-        if fit_intercept:
-            pull[:n_coef] -= (away * pull[n_coef:]).ravel()
-        self._linear = self.whitener * pull
-        if fit_intercept:
-            self._linear[n_coef:] = self.root.T @ pull[n_coef:]
+        self._turned_precision = (precision.reshape(-1, n_predictors) @ turns**2).ravel()
+        self._of_mode = self._about(rows, [p])
         square = np.maximum(rows.squares(curvature).T.ravel(), 0.0) + precision
         self.summary = Quadratic(*(each.reshape(-1, n_predictors).T.ravel() for each in (self.mode, square)))
+
+    def _about(self, rows, sides):
+        """The centre, curvatures of rows averaged over ``sides``, their sum, and the diagonals of Hessian and prior."""
+        weight, curvature = self._posterior.weight, self.likelihood.curvature
+        turned = sum(turned_curvature(curvature(weight, p), weight, p) for p in sides) / len(sides)
+        square, each, total = rows.second_moments(turned)
+        centre = np.zeros_like(square)
+        if self.fit_intercept:
+            # Only the prior, which is at the reference, bounds what all classes share: its ``total`` is 0.
+            centre += self.reference[:, None]
+            np.divide(each, total, out=centre, where=total > 0.0)
+        of_prior = self._turned_precision[: square.size].reshape(square.shape)
+        if self.fit_intercept:
+            of_prior = of_prior + (centre - self.reference[:, None]) ** 2 * self._turned_precision[square.size :]
+        # The second moments are about the centre. Rounding must not make them negative.
+        return centre, turned, total, np.maximum(square - centre * each, 0.0), of_prior
+
+    @cached_property
+    def _coordinates(self):
+        """Centre, root, whitener, leading directions, linear term, and change from the mode to the Gaussian's mean."""
+        posterior, K = self._posterior, self.n_predictors
+        rows, weight, likelihood = posterior.rows, posterior.weight, self.likelihood
+        n_coef = self.mode.size - K * self.fit_intercept
+        pull = -self._precision * (self.mode - posterior.prior_mean)
+        if self.control:
+            pull += posterior.pull(likelihood.residuals(posterior.y, weight, posterior.predict(self.mode))[0])
+        turn(pull.reshape(-1, K))
+        posterior.average()
+        sides = posterior.sides
+        centre, turned, total, square, of_prior = self._about(rows, sides)
+        root = None
+        if self.fit_intercept:
+            # Intercepts get their full Hessian, since only their wide prior bounds a constant added to all classes.
+            block = np.diag(total + self._turned_precision[n_coef:])
+            if K > 1:
+                turns = turn(np.eye(K))
+                block = sum(np.diag(weight @ p) - (p.T * weight) @ p for p in sides) / len(sides)
+                block = turns @ (block + np.diag(self._precision[n_coef:])) @ turns
+            root = linalg.solve_triangular(linalg.cholesky(block, lower=True), np.eye(K), lower=True).T
+            pull[:n_coef] -= ((centre - self.reference[:, None]) * pull[n_coef:]).ravel()
+        units, leading = unit_coordinates(rows.X, turned, of_prior, square, self.fit_intercept)
+        whitener = np.append(units, np.ones(K * self.fit_intercept))
+        linear = whitener * pull
+        leading.apply(linear[:n_coef].reshape(units.shape))
+        if self.fit_intercept:
+            linear[n_coef:] = root.T @ pull[n_coef:]
+        return centre, root, whitener, leading, linear, posterior.spread
+
+    def __getstate__(self):
+        """Leave out the rows, which only make the coordinates and typical points."""
+        self._coordinates  # noqa: B018
+        return {name: value for name, value in self.__dict__.items() if name != "_posterior"}
+
+    @property
+    def centre(self):
+        """Point to which intercepts refer, (n_features, n_predictors)."""
+        return self._coordinates[0]
+
+    @property
+    def root(self):
+        """Whitener of the intercepts, (n_predictors, n_predictors)."""
+        return self._coordinates[1]
+
+    @property
+    def whitener(self):
+        """Units of the coordinates, (D,)."""
+        return self._coordinates[2]
+
+    @property
+    def leading(self):
+        """The `LeadingDirections` of the coefficients."""
+        return self._coordinates[3]
+
+    @property
+    def predictor_spread(self):
+        """Root mean square posterior standard deviation of the predictors of rows, less what classes share."""
+        return self._coordinates[5]
 
     @property
     def away(self):
@@ -636,10 +711,10 @@ class DiagonalDesign:
     def params(self, is_sparse, with_value):
         """As `Design.params`."""
         head = [self.mode.size, layout.FIRST_ORDER * self.control, layout.DIAGONAL, with_value, self.fit_intercept]
-        parts = [self._linear, self._precision, self.whitener]
+        parts = [self._coordinates[4], self._precision, self.whitener]
         if self.fit_intercept:
             parts += [self.centre.ravel(), self.root.ravel(), self.reference]
-        return joined(head, parts, self.kinks, True)
+        return joined(head, parts, self.kinks, True, leading=self.leading)
 
     def eta(self, rows):
         """Linear predictors at the mode."""
@@ -663,13 +738,22 @@ class DiagonalDesign:
 
     def coef_moments(self):
         """As `Design.coef_moments`."""
-        d = len(self.centre)
-        mode, variance = (each.reshape(-1, self.n_predictors)[:d] for each in (self.mode, self.whitener**2))
-        return mode.T, (variance @ turn(np.eye(self.n_predictors)) ** 2).T
+        *_, square, of_prior = self._of_mode
+        mode = self.mode.reshape(-1, self.n_predictors)[: len(square)]
+        return mode.T, (1.0 / (square + of_prior) @ turn(np.eye(self.n_predictors)) ** 2).T
 
     def off_by(self, slope):
         """Nothing: what the diagonal leaves out is larger than what the curvature's change does."""
         return 0.0
+
+    def typical_point(self, normal):
+        """Map standard normal numbers (D,) to a draw of the Gaussian closest to the posterior."""
+        self._coordinates  # noqa: B018
+        posterior = self._posterior
+        b = (posterior.mean + posterior.draw(normal)).reshape(-1, self.n_predictors).T
+        if not self.fit_intercept:
+            return self.theta_of(b, None)
+        return self.theta_of(b[:, :-1], b[:, -1] - b[:, :-1] @ self.reference)
 
     def checks(self, theta, temperature):
         """An empty list: these coordinates do not have the units of the posterior's spread."""
@@ -677,7 +761,9 @@ class DiagonalDesign:
 
     def coefficients(self, theta):
         """Convert draws (..., D) to coefficients (..., n_predictors, n_features) and intercepts; float32 stays so."""
-        b = (theta * self.whitener.astype(theta.dtype)).reshape(*theta.shape[:-1], -1, self.n_predictors)
+        b = theta.reshape(*theta.shape[:-1], -1, self.n_predictors).copy()
+        self.leading.apply(b[..., : len(self.centre), :])
+        b *= self.whitener.reshape(-1, self.n_predictors).astype(b.dtype)
         mode = self.mode.reshape(-1, self.n_predictors)
         if not self.fit_intercept:
             turn(b)
@@ -691,6 +777,16 @@ class DiagonalDesign:
         turn(b)
         b += mode.astype(b.dtype)
         return np.ascontiguousarray(np.swapaxes(b[..., :-1, :], -1, -2)), intercept
+
+    def theta_of(self, coef, intercept):
+        """The inverse of `coefficients`, for one draw."""
+        b = np.column_stack([coef, intercept + coef @ self.reference]) if self.fit_intercept else coef
+        delta = turn(b.T - self.mode.reshape(-1, self.n_predictors))
+        if self.fit_intercept:
+            delta[-1] = linalg.solve(self.root, delta[-1] + (self.away * delta[:-1]).sum(axis=0))
+        theta = delta / self.whitener.reshape(delta.shape)
+        self.leading.undo(theta[: len(self.centre)])
+        return theta.ravel()
 
 
 def log_likelihoods(design, dense, coef, intercept, likelihood_of=None):

@@ -96,6 +96,8 @@ class OverdispersedCounts:
     log_dispersion : float
     """
 
+    is_mild = False
+
     def __init__(self, log_dispersion):
         self.log_dispersion = log_dispersion
         with np.errstate(over="ignore"):
@@ -128,6 +130,11 @@ class OverdispersedCounts:
     def curvature(weight, own):
         """Minus the second derivative of `value` with respect to the predictor, from the result of `residuals`."""
         return weight[:, None] * own
+
+    @staticmethod
+    def curved(weight, own, away):
+        """As `Classes.curved`."""
+        return weight[:, None] * own * away
 
     def largest_curvature(self, y, weight, n_predictors):
         """A rough value of `curvature` before any predictor is known."""
@@ -269,6 +276,16 @@ class DispersedDesign:
         return self.coefficient_design.is_bare
 
     @property
+    def predictor_spread(self):
+        """As `DiagonalDesign.predictor_spread`."""
+        return self.coefficient_design.predictor_spread
+
+    @property
+    def is_wide(self):
+        """As `DiagonalDesign.is_wide`."""
+        return self.coefficient_design.is_wide
+
+    @property
     def kinks(self):
         """The `Kinks` of a Laplace prior of the coefficients, or None."""
         return self.coefficient_design.kinks
@@ -308,6 +325,10 @@ class DispersedDesign:
         with np.errstate(over="ignore"):
             dispersion = np.exp(self.mode[-1] + self.spread * theta[..., -1])
         return *self.coefficient_design.coefficients(theta[..., :-1]), np.clip(dispersion, SMALLEST, LARGEST)
+
+    def typical_point(self, normal):
+        """As `DiagonalDesign.typical_point`; the dispersion is independent."""
+        return np.append(self.coefficient_design.typical_point(normal[:-1]), normal[-1])
 
     def checks(self, theta, temperature):
         """The check that draws lie near the mode, see `Design.checks`."""

@@ -68,6 +68,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         Posterior mean of the intercepts.
     samples_ : dict of ndarray
         ``"coef"``: (n_chains, n_kept, 1 or n_classes, n_features), ``"intercept"``: (n_chains, n_kept, 1 or n_classes).
+        With more than 10,000 coefficients they are float32, and their memory is bounded; see Notes.
 
     Other Parameters
     ----------------
@@ -115,13 +116,17 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
     deviation. This hardly increases the standard deviation of the draws. The mode and the Hessian are computed with the
     best Gaussian bound of the prior.
 
-    Sparse rows stay sparse. With more than 1,000 coefficients, the Hessian is not factorised:
+    Sparse rows stay sparse. With more than 1,000 coefficients, no matrix of all coefficients is formed:
 
-    - L-BFGS finds the mode.
-    - :math:`T` is diagonal: the inverse square root of the Hessian's diagonal. For each column, one coordinate is what
-      all classes share, which only the prior bounds.
+    - Truncated Newton steps find the mode, with conjugate gradients.
+    - :math:`T` is diagonal, except in up to 16 directions in which the posterior is stiffest. The diagonal is between
+      the prior's and the posterior's standard deviation of a column. For each column, one coordinate is what all
+      classes share, which only the prior bounds.
+    - Chains start at draws of the Gaussian closest to the posterior.
     - Control variates are of first order.
-    - Fewer draws are kept: at most 200 above 2,000 coefficients, in float32 above 10,000, and within 512 MiB.
+    - Fewer draws are kept above 2,000 coefficients: 150 to 200, or 200 to 300 with more than two classes; more where
+      predictions are less certain. They are in float32 above 10,000 coefficients, and within 512 MiB over all chains.
+      ``samples_`` contains at most 100 of them, and ``coef_`` and predictions use all.
     - The Gaussian that replaces rows in `partial_fit` has the Hessian's diagonal.
     - Dense rows are converted to sparse ones.
 

@@ -104,6 +104,7 @@ class NormalDesign:
 
     kinks = None  # the `Kinks` of a Laplace prior
     n_predictors = 1
+    is_wide, predictor_spread = False, 0.0  # see `DiagonalDesign`
 
     def __init__(self, sums, prior, noise, fit_intercept, control_variates, new=None):
         self.sums, self.noise, self.fit_intercept, self.control = sums, noise, bool(fit_intercept), control_variates

@@ -10,7 +10,8 @@ head of `HEAD` numbers:
 * whether sparse rows have an intercept;
 * the position of the kinks, or 0;
 * whether A is given although control variates are of second order;
-* the position of the numbers of a further parameter of the model, or 0.
+* the position of the numbers of a further parameter of the model, or 0;
+* the position of the leading directions, or 0.
 
 For a full or triangular T, the head is followed by an offset (D), a quadratic matrix A (D, D), and T (D, D). T T^T is
 the inverse Hessian at the mode.
@@ -24,6 +25,10 @@ followed by an offset (D), the prior's precision (D), and T (D). If there is an 
 
 The reflected intercepts of the columns as given are b_0 + R theta_0 - c . T theta. The prior applies to these plus
 r . delta.
+
+Leading directions, which a diagonal T may have, are given by their number n, an orthonormal matrix U (columns x n), and
+their changes (n x reflected classes). The coordinates theta_k of reflected class k are first mapped to
+theta_k + U diag(change_k) U^T theta_k, and then multiplied by T.
 
 If the prior has kinks, four numbers for each entry of delta follow:
 
@@ -49,8 +54,8 @@ import numpy as np
 
 from ..._jit import NOT_FINITE, OK, helper
 
-HEAD = 8
-CONTROL, FORM, WITH_VALUE, ONES, KINKS, GIVEN, FURTHER = 1, 2, 3, 4, 5, 6, 7
+HEAD = 9
+CONTROL, FORM, WITH_VALUE, ONES, KINKS, GIVEN, FURTHER, LEADING = 1, 2, 3, 4, 5, 6, 7, 8
 FULL, DIAGONAL, UPPER = 0.0, 1.0, 2.0  # forms of T
 FIRST_ORDER, SECOND_ORDER = 1.0, 2.0  # the part of the likelihood that control variates remove
 
@@ -77,12 +82,56 @@ def turn(values, D, K):
 
 
 @helper(fast_sums=True)
+def shrink_leading(values, params, D, K):
+    """values_k += U diag(change_k) U^T values_k for the coefficients of each reflected class k."""
+    at = int(params[LEADING])
+    if at == 0:
+        return
+    n = int(params[at])
+    d = (D - K if params[ONES] != 0.0 else D) // K
+    change = params[at + 1 + d * n : at + 1 + d * n + n * K]
+    if K == 1:
+        along = np.zeros(n)
+        for j in range(d):
+            row, value = params[at + 1 + j * n : at + 1 + (j + 1) * n], values[j]
+            for i in range(n):
+                along[i] += row[i] * value
+        for i in range(n):
+            along[i] *= change[i]
+        for j in range(d):
+            row, total = params[at + 1 + j * n : at + 1 + (j + 1) * n], 0.0
+            for i in range(n):
+                total += row[i] * along[i]
+            values[j] += total
+        return
+    both = np.zeros((n, K))
+    for j in range(d):
+        own = values[j * K : (j + 1) * K]
+        for i in range(n):
+            u, sums = params[at + 1 + j * n + i], both[i]
+            for k in range(K):
+                sums[k] += u * own[k]
+    for i in range(n):
+        for k in range(K):
+            both[i, k] *= change[i * K + k]
+    for j in range(d):
+        own = values[j * K : (j + 1) * K]
+        for i in range(n):
+            u, sums = params[at + 1 + j * n + i], both[i]
+            for k in range(K):
+                own[k] += u * sums[k]
+
+
+@helper(fast_sums=True)
 def unwhiten(theta, params, D, K, delta):
     """delta = T theta; the number K of predictors is used if T is diagonal."""
     if params[FORM] == DIAGONAL:
         lo, point = HEAD + 2 * D, HEAD + 3 * D
         for i in range(D):
-            delta[i] = params[lo + i] * theta[i, 0]
+            delta[i] = theta[i, 0]
+        shrink_leading(delta, params, D, K)
+        for i in range(D):
+            delta[i] *= params[lo + i]
         if params[ONES] != 0.0:
             root = point + D - K
             for k in range(K):
@@ -134,14 +183,17 @@ def assemble_diagonal(theta, params, D, K, scale, delta, pull, signal):
         for j in range(0, n_coef, K):
             for k in range(K):
                 pull[j + k] -= params[point + j + k] * pull[n_coef + k]
-    for i in range(D):
-        signal[i, 0] = params[HEAD + i] + params[lo + i] * pull[i]
     if params[ONES] != 0.0:
         root = point + D - K
         for k in range(K):
             signal[D - K + k, 0] = params[HEAD + D - K + k]
             for i in range(K):
                 signal[D - K + k, 0] += params[root + i * K + k] * pull[D - K + i]
+    for i in range(n_coef):
+        pull[i] *= params[lo + i]
+    shrink_leading(pull, params, D, K)
+    for i in range(n_coef):
+        signal[i, 0] = params[HEAD + i] + pull[i]
     return value
 
 
@@ -247,14 +299,15 @@ def pull_dense(r, X, lo, m, pull):
             pull[j] += c * x[j]
 
 
-@helper
+@helper(fast_sums=True)
 def predict_sparse(X, lo, m, params, delta, e):
     """`predict_dense` for sparse rows."""
     last = delta[delta.shape[0] - 1] if params[ONES] != 0.0 else 0.0
     for i in range(m):
         total = last
-        for at in range(int(X[lo + i, 0]), int(X[lo + i, 1]), 2):
-            total += params[at] * delta[int(params[at + 1])]
+        pairs = params[int(X[lo + i, 0]) : int(X[lo + i, 1])]
+        for at in range(pairs.shape[0] // 2):
+            total += pairs[2 * at] * delta[int(pairs[2 * at + 1])]
         e[i] = total
 
 
@@ -263,10 +316,12 @@ def pull_sparse(r, X, lo, m, params, pull):
     """`pull_dense` for sparse rows."""
     ones = params[ONES] != 0.0
     for i in range(m):
-        for at in range(int(X[lo + i, 0]), int(X[lo + i, 1]), 2):
-            pull[int(params[at + 1])] += r[i] * params[at]
+        c = r[i]
+        pairs = params[int(X[lo + i, 0]) : int(X[lo + i, 1])]
+        for at in range(pairs.shape[0] // 2):
+            pull[int(pairs[2 * at + 1])] += c * pairs[2 * at]
         if ones:
-            pull[pull.shape[0] - 1] += r[i]
+            pull[pull.shape[0] - 1] += c
 
 
 @helper
@@ -322,3 +377,53 @@ def pull_classes(r, X, lo, n, pull):
         for k in range(r.shape[0]):
             for j in range(m):
                 pull[k * m + j] += r[k, i] * X[lo + i, j]
+
+
+@helper(fast_sums=True)
+def predict_sparse_classes(X, lo, n, params, delta, e):
+    """`predict_classes` for sparse rows, with ``delta`` stored column by column.
+
+    Slices let the inner loop use vector instructions. Four entries at once, so that the sums are accessed once for all.
+    """
+    K = e.shape[0]
+    own = np.empty(K)
+    last = delta[delta.shape[0] - K :]
+    for i in range(n):
+        pairs = params[int(X[lo + i, 0]) : int(X[lo + i, 1])]
+        whole = pairs.shape[0] - pairs.shape[0] % 8
+        for k in range(K):
+            own[k] = last[k] if params[ONES] != 0.0 else 0.0
+        for at in range(0, whole, 8):
+            x0, x1, x2, x3 = pairs[at], pairs[at + 2], pairs[at + 4], pairs[at + 6]
+            b0, b1, b2, b3 = int(pairs[at + 1]), int(pairs[at + 3]), int(pairs[at + 5]), int(pairs[at + 7])
+            d0, d1 = delta[b0 * K : (b0 + 1) * K], delta[b1 * K : (b1 + 1) * K]
+            d2, d3 = delta[b2 * K : (b2 + 1) * K], delta[b3 * K : (b3 + 1) * K]
+            for k in range(K):
+                own[k] += x0 * d0[k] + x1 * d1[k] + x2 * d2[k] + x3 * d3[k]
+        for at in range(whole, pairs.shape[0], 2):
+            x, b = pairs[at], int(pairs[at + 1])
+            d = delta[b * K : (b + 1) * K]
+            for k in range(K):
+                own[k] += x * d[k]
+        for k in range(K):
+            e[k, i] = own[k]
+
+
+@helper(fast_sums=True)
+def pull_sparse_classes(r, X, lo, n, params, pull):
+    """`pull_classes` for sparse rows, with ``pull`` stored column by column."""
+    K = r.shape[0]
+    own = np.empty(K)
+    last = pull[pull.shape[0] - K :]
+    for i in range(n):
+        for k in range(K):
+            own[k] = r[k, i]
+        pairs = params[int(X[lo + i, 0]) : int(X[lo + i, 1])]
+        for at in range(0, pairs.shape[0], 2):
+            x, b = pairs[at], int(pairs[at + 1])
+            there = pull[b * K : (b + 1) * K]
+            for k in range(K):
+                there[k] += x * own[k]
+        if params[ONES] != 0.0:
+            for k in range(K):
+                last[k] += own[k]

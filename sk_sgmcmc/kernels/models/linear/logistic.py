@@ -7,20 +7,20 @@ the mode, the probabilities there (of the second class only if there are two), a
 import numpy as np
 
 from ..._jit import helper, kernel
-from ...math.arrays import set_to
 from ...math.vector import exp_not_positive
 from ...runners import DENSE_SIGNAL
 from .design import (
     BLOCK,
     CONTROL,
-    ONES,
     SECOND_ORDER,
     WITH_VALUE,
     add_pull,
     finish,
     predict,
     predict_classes,
+    predict_sparse_classes,
     pull_classes,
+    pull_sparse_classes,
     unwhiten,
 )
 
@@ -169,30 +169,14 @@ def sparse_multinomial(theta, X, y, weight, params, scale, signal, extra):
     """Several classes, each with a linear predictor, for sparse rows."""
     D = theta.shape[0]
     K = (y.shape[1] - 2) // 2
-    delta, pull, own = np.empty(D), np.zeros(D), np.empty(K)
+    delta, pull = np.empty(D), np.zeros(D)
     e, r = np.empty((K, BLOCK)), np.empty((K, BLOCK))
     top, total = np.empty(BLOCK), np.empty(BLOCK)
     unwhiten(theta, params, D, K, delta)
-    ones = params[ONES] != 0.0
     rest = 0.0
     for lo in range(0, X.shape[0], BLOCK):
         n = min(BLOCK, X.shape[0] - lo)
-        for i in range(n):
-            for k in range(K):
-                own[k] = delta[D - K + k] if ones else 0.0
-            for at in range(int(X[lo + i, 0]), int(X[lo + i, 1]), 2):
-                value, begin = params[at], int(params[at + 1]) * K
-                for k in range(K):
-                    own[k] += value * delta[begin + k]
-            set_to(e[:, i], own)
+        predict_sparse_classes(X, lo, n, params, delta, e)
         rest += multinomial_residuals(e, y, weight, lo, n, params, r, top, total)
-        for i in range(n):
-            set_to(own, r[:, i])
-            for at in range(int(X[lo + i, 0]), int(X[lo + i, 1]), 2):
-                value, begin = params[at], int(params[at + 1]) * K
-                for k in range(K):
-                    pull[begin + k] += value * own[k]
-            if ones:
-                for k in range(K):
-                    pull[D - K + k] += own[k]
+        pull_sparse_classes(r, X, lo, n, params, pull)
     return finish(theta, params, D, K, scale, delta, pull, rest, signal, extra)
