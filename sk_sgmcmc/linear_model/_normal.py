@@ -212,6 +212,10 @@ class NormalDesign:
         variance = (self.whitener[:d] ** 2).sum(axis=1)
         return (self.mode[:d] / self.scale)[None], (variance / self.scale**2)[None]
 
+    def typical_point(self, normal):
+        """As `Design.typical_point`."""
+        return normal
+
     def coefficients(self, theta):
         """Convert draws (..., D) to coefficients (..., n_features), intercepts (...) and noise scales (...)."""
         d = self.scale.size
