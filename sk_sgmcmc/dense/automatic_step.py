@@ -51,9 +51,17 @@ def longest_step(sampler, largest, noise, n_batches, batch_order, limit):
         if chain is None or not chain.is_stable():
             return False
         biased, _ = stationary_covariance(chain, Noise(np.diag(variances), n_batches, batch_order))
-        with np.errstate(invalid="ignore"):
-            return bool(np.all(np.abs(np.sqrt(np.diag(biased) / exact) - 1.0) <= _BIAS))
+        return bool(np.all(np.abs(np.sqrt(np.diag(biased) / exact) - 1.0) <= _BIAS))
 
+    try:
+        with np.errstate(all="ignore"):
+            return _longest_good(is_good, limit)
+    except np.linalg.LinAlgError:  # a curvature that float64 cannot square
+        return None
+
+
+def _longest_good(is_good, limit):
+    """The longest step size up to ``limit`` that is good, to about 1%; None if none of those tried is."""
     found = next((h for h in limit * _SHORTER ** np.arange(_MOST_TRIES) if is_good(h)), None)
     if found in (None, limit):
         return found
