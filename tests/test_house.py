@@ -330,7 +330,6 @@ LONG = {
     "run_dense": "one compiled loop over steps",
     "normal_wishart": "one gradient, whose parts share factorisations",
     "sample": "its parameters, and what each combination of them asks for",
-    "__init__": "parameters, each set by a line",
 }
 
 
