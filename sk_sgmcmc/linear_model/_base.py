@@ -111,6 +111,7 @@ class BaseLinearModel(DefersRuns, BaseDenseSGMCMC):
     _n_predictors = 1
     _spread = 0.0  # of the predictors of rows in a wide model
     _is_wide = False  # whether the coordinates are those of a `DiagonalDesign`
+    _is_mild = False  # whether they are, and the curvature of the likelihood is bounded
     _unused_by_predictions = (*BaseDenseSGMCMC._unused_by_predictions, "_design", "_stream")
     _stream = None  # a `Stream`
     _stream_kind = Stream
@@ -165,7 +166,7 @@ class BaseLinearModel(DefersRuns, BaseDenseSGMCMC):
         The curvature with several classes is much larger at a few points than at the others.
         """
         usual = float(np.median(curvatures))
-        takes_long = self._n_predictors > 1 or (self._is_wide and self._likelihood.is_mild)
+        takes_long = self._n_predictors > 1 or self._is_mild
         if not takes_long or not sampler._is_splitting or usual >= STIFFEST:
             return super()._automatic_step(sampler, curvatures, noise)
         reach, stiff_reach = (_WIDE_REACH, _WIDE_REACH) if self._is_wide else (_USUAL_REACH, _STIFF_REACH)
@@ -322,6 +323,7 @@ class BaseLinearModel(DefersRuns, BaseDenseSGMCMC):
         The chains of a wide model start at draws of the Gaussian at the mode, so that they need little burn-in.
         """
         self._is_wide, self._spread = design.is_wide, design.predictor_spread
+        self._is_mild = design.is_wide and design.likelihood.is_mild
         make_dense, width = self._data_maker(design, sampler, X, y, weight)
         dense, fitted, n_iter = self._tuned(
             sampler, make_dense, X.shape[0], width, n_entries, streams=streams, point=design.typical_point

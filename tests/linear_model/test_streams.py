@@ -76,7 +76,17 @@ def runs(monkeypatch):
 def test_chains_run_when_a_fitted_attribute_is_first_read(name, runs):
     new, X, y = MODELS[name]()
     fitted = clone(new).fit(X, y)
-    known = {"trace_", "checks_", "diagnostics_", "_distinct", "_units", "_is_wide", "_spread", *type(new)._set_by_run}
+    known = {
+        "trace_",
+        "checks_",
+        "diagnostics_",
+        "_distinct",
+        "_units",
+        "_is_wide",
+        "_is_mild",
+        "_spread",
+        *type(new)._set_by_run,
+    }
     runs.clear()
     for attribute in sorted(type(new)._set_by_run):
         model = in_blocks(clone(new), X, y, thirds(y))
