@@ -565,6 +565,22 @@ LINEAR_MODEL = [
         ("_Search._fixed_point", "if abs(log_scale - before) < _CLOSE:", "if True:"),
     ),
     *of(
+        "linear_model/_leading.py",
+        "tests/linear_model/test_wide.py",
+        ("unit_coordinates", "least / own.along(units[:, [k]] * directions)", "least + 0.0 * k"),
+        ("LeadingDirections.undo", "1.0 / self.gains - 1.0", "1.0 - self.gains"),
+    ),
+    *of(
+        "dense/krylov.py",
+        "tests/linear_model/test_wide.py -k (krylov or moments)",
+        ("Krylov.inverse_root", "np.sqrt(np.maximum(self.values", "(np.maximum(self.values"),
+    ),
+    *of(
+        "linear_model/_wide.py",
+        "tests/linear_model/test_wide.py -k (mode or moments)",
+        ("WidePosterior._slope", "return self.pull(r) - self.precision * (b - self.prior_mean)", "return self.pull(r)"),
+    ),
+    *of(
         "linear_model/_stream.py",
         "tests/linear_model/test_streams.py -k (parameters or memory or sorted or column)",
         ("Stream.added", "block = copied(block)", "pass"),

@@ -334,6 +334,7 @@ class BaseLinearModel(DefersRuns, BaseDenseSGMCMC):
             for chain in chains:
                 away = design.typical_point(chain.rng.standard_normal(n_entries))
                 chain.theta[:, 0] += np.sqrt(fitted.temperature) * away
+        design.forget_rows()
         self._design, self.sampler_, self.batch_size_ = design, fitted, dense.n_batch
         return self._run(chains, n_iter)
 

@@ -512,6 +512,9 @@ class Design:
         """The draw of the Gaussian that standard normal numbers (D,) determine: here, these numbers."""
         return normal
 
+    def forget_rows(self):
+        """Do nothing, because no rows are kept; see `DiagonalDesign`."""
+
     def checks(self, theta, temperature):
         """The check that draws lie near the mode, in units of the Gaussian there; a list of at most one check."""
         return check_distance_from_mode(theta, temperature)
@@ -669,10 +672,10 @@ class DiagonalDesign:
             linear[n_coef:] = root.T @ pull[n_coef:]
         return centre, root, whitener, leading, linear, posterior.spread
 
-    def __getstate__(self):
-        """Leave out the rows, which only make the coordinates and typical points."""
+    def forget_rows(self):
+        """Drop the rows, which only the coordinates and `typical_point` need."""
         self._coordinates  # noqa: B018
-        return {name: value for name, value in self.__dict__.items() if name != "_posterior"}
+        self._posterior = None
 
     @property
     def centre(self):
@@ -747,7 +750,10 @@ class DiagonalDesign:
         return 0.0
 
     def typical_point(self, normal):
-        """Map standard normal numbers (D,) to a draw of the Gaussian closest to the posterior."""
+        """Map standard normal numbers (D,) to a draw of the Gaussian closest to the posterior.
+
+        Not available after `forget_rows`.
+        """
         self._coordinates  # noqa: B018
         posterior = self._posterior
         b = (posterior.mean + posterior.draw(normal)).reshape(-1, self.n_predictors).T

@@ -330,6 +330,10 @@ class DispersedDesign:
         """As `DiagonalDesign.typical_point`; the dispersion is independent."""
         return np.append(self.coefficient_design.typical_point(normal[:-1]), normal[-1])
 
+    def forget_rows(self):
+        """As `DiagonalDesign.forget_rows`."""
+        self.coefficient_design.forget_rows()
+
     def checks(self, theta, temperature):
         """The check that draws lie near the mode, see `Design.checks`."""
         inner = self.coefficient_design.checks(theta[..., :-1], temperature)

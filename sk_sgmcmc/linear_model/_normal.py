@@ -216,6 +216,9 @@ class NormalDesign:
         """As `Design.typical_point`."""
         return normal
 
+    def forget_rows(self):
+        """As `Design.forget_rows`."""
+
     def coefficients(self, theta):
         """Convert draws (..., D) to coefficients (..., n_features), intercepts (...) and noise scales (...)."""
         d = self.scale.size
