@@ -17,7 +17,7 @@ ESTIMATORS = (
     "BayesianLDA", "DMRTopicModel", "StructuralTopicModel", "GammaProcessTopicModel", "SphericalAdmixtureModel",
     "DPCategoricalMixture", "BayesianLogisticRegression", "BayesianGaussian", "VonMisesFisherMixture",
     "BayesianLinearRegression", "BayesianPoissonRegressor", "TopicRegressor", "TopicClassifier",
-    "BayesianNegativeBinomialRegressor",
+    "BayesianNegativeBinomialRegressor", "LatentClassModel",
 )  # fmt: skip
 COUNT_MODELS = ESTIMATORS[:4]
 COUNT_REGRESSIONS = ("BayesianPoissonRegressor", "BayesianNegativeBinomialRegressor")
@@ -42,6 +42,7 @@ COMPILED = (
     ("BayesianPoissonRegressor", "sghmc"), ("BayesianNegativeBinomialRegressor", "sghmc"),
     ("TopicRegressor", "gibbs"), ("TopicClassifier", "gibbs"),
     ("DPCategoricalMixture", "scir"), ("DPCategoricalMixture", "sgrld"), ("DPCategoricalMixture", "gibbs"),
+    ("LatentClassModel", "gibbs"),
 )  # fmt: skip
 
 
@@ -321,8 +322,10 @@ KINDS = {
     "BayesianLinearRegression": ("normal", "normal", "counts"),
     "BayesianPoissonRegressor": ("normal", "normal", "counts"),
     "BayesianNegativeBinomialRegressor": ("normal", "normal", "counts"),
+    "LatentClassModel": ("normal", "counts", "binary", "codes"),
 }
 DP_KINDS = {"multinomial": ("counts",), "bernoulli": ("binary",), "categorical": ("codes", "binary")}
+DP_KINDS["mixed"] = KINDS["LatentClassModel"]
 
 # Rows that answers and further fits are asked about: those of the first fit, or others.
 OTHER_ROWS = ("same", "same", "same", "one row", "seed", "empty rows", "narrow", "wide", "nan", "other form", "no rows")
@@ -418,11 +421,11 @@ def estimator_cases(draw, pairs=PAIRS, *, common=False, malformed=True):
         if _rarely(draw, 6):
             case["y"] = draw(st.sampled_from(LABELS))
     weighted = ("BayesianLogisticRegression", "BayesianLinearRegression", *COUNT_REGRESSIONS)
-    if name in (*weighted, "DPCategoricalMixture") and _rarely(draw, 4):
+    if name in (*weighted, "DPCategoricalMixture", "LatentClassModel") and _rarely(draw, 4):
         case["sample_weight"] = draw(st.sampled_from(WEIGHTS))
     if name in COUNT_REGRESSIONS and _rarely(draw, 3):
         case["exposure"] = draw(st.sampled_from(WEIGHTS))
-    if name in ("DMRTopicModel", "StructuralTopicModel") and not _rarely(draw, 5):
+    if name in ("DMRTopicModel", "StructuralTopicModel", "LatentClassModel") and not _rarely(draw, 5):
         forms = (*METADATA_FORMS, *(("malformed",) if malformed and _rarely(draw, 20) else ()))
         case["metadata"] = {
             "form": draw(st.sampled_from(forms)),

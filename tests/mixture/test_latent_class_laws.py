@@ -13,6 +13,7 @@ from sk_sgmcmc.kernels.models import latent_classes, mixed_rows
 from sk_sgmcmc.mixture._dirichlet_process.mixed import MixedChain
 from sk_sgmcmc.mixture._latent_class.chain import ClassChain
 from sk_sgmcmc.mixture._latent_class.membership import Regression, Shares
+from sk_sgmcmc.mixture._mixed import columns
 from sk_sgmcmc.mixture._mixed.columns import (
     BinaryColumn,
     CategoricalColumn,
@@ -106,6 +107,11 @@ def z_of(chain, has_odds, n_steps=4000):
 
 
 # --------------------------------------------------------------------------------------------------------- predictives
+
+
+def test_columns_name_kinds_as_the_kernels_do():
+    names = "CATEGORICAL", "ORDINAL", "COUNT", "CONTINUOUS"
+    assert [getattr(columns, name) for name in names] == [getattr(mixed_rows, name) for name in names]
 
 
 def test_kernels_agree_with_slow_predictives():

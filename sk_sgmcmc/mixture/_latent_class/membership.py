@@ -5,7 +5,7 @@ from scipy import linalg
 from scipy.special import gammaln, logsumexp
 
 from ...chains.chain import TINY
-from ...kernels.math.polya_gamma import polya_gamma
+from ...kernels.math import polya_gamma as kernels
 
 _NO_ODDS = np.empty((0, 0))
 
@@ -75,7 +75,7 @@ class Regression:
         omega = np.empty(len(Z))
         for k in range(self.n_classes):
             others = logsumexp(np.delete(eta, k, axis=1), axis=1)
-            polya_gamma(np.ascontiguousarray(eta[:, k] - others), rng, omega)
+            kernels.polya_gamma(np.ascontiguousarray(eta[:, k] - others), rng, omega)
             weighted = weights * omega
             precision = self.precision + (Z.T * weighted) @ Z
             pull = Z.T @ (weights * ((z == k) - 0.5) + weighted * others)

@@ -255,6 +255,8 @@ class LatentClassModel(FittedLatentClasses, DensityMixin, BaseSGMCMC):  # type: 
         sampler, _ = self._checked_sampler()
         X, metadata, weight = self._checked_input(X, metadata, sample_weight)
         cells = self._layout.encode(X)
+        if np.isnan(cells).all():
+            raise ValueError("All cells of X are missing; pass rows with at least one answer.")
         self._refuse_large_batch(len(cells))
         self._feature_names = checked_names(feature_names, self.n_features_in_)
         encoder = self._new_encoder(metadata)

@@ -331,7 +331,7 @@ class FittedLatentClasses:
         low, high = interval_ends(draws, interval_tails(interval))
         shown = self._layout.reported()
         owner, levels, statistics = (each[shown] for each in self._layout.entry_names())
-        kinds = np.array([column.kind for column in self._layout.columns], dtype=object)
+        kinds: AnyArray = np.array([column.kind for column in self._layout.columns], dtype=object)
         K, n = self.n_components, owner.size
         return as_table(
             {

@@ -11,12 +11,13 @@ from scipy.special import gammaln
 
 from ...chains.chain import TINY
 from ...dense.rows import LARGEST
-from ...kernels.models import mixed_rows
 from ...utils._warnings import warn_of_levels
 from .._dirichlet_process.cells import as_numbers, is_missing, places_of
 
 _MOST_CODES = 10  # whole numbers with more distinct values are counts or continuous, not codes of categories
 _LARGEST_COUNT = 2.0**40
+# As in `sk_sgmcmc.kernels.models.mixed_rows`, which is compiled at its first use.
+CATEGORICAL, ORDINAL, COUNT, CONTINUOUS = 0, 1, 2, 3
 KINDS = ("categorical", "ordinal", "binary", "count", "continuous")
 
 
@@ -92,7 +93,7 @@ class CategoricalColumn(Column):
     concentration: float = 0.5
 
     kind = "categorical"
-    code = mixed_rows.CATEGORICAL
+    code = CATEGORICAL
     is_nominal = True
 
     @classmethod
@@ -201,7 +202,7 @@ class OrdinalColumn(CategoricalColumn):
     strength: float = 2.0
 
     kind = "ordinal"
-    code = mixed_rows.ORDINAL
+    code = ORDINAL
     is_nominal = False
 
     @classmethod
@@ -270,7 +271,7 @@ class CountColumn(Column):
     shape: float = 1.0
 
     kind = "count"
-    code = mixed_rows.COUNT
+    code = COUNT
     n_stats = 4
 
     @classmethod
@@ -338,7 +339,7 @@ class ContinuousColumn(Column):
     priors: tuple = (0.1, 2.0, 0.5)
 
     kind = "continuous"
-    code = mixed_rows.CONTINUOUS
+    code = CONTINUOUS
     n_stats = 4
 
     @classmethod
