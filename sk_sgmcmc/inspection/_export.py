@@ -169,7 +169,11 @@ def to_arviz(
             coords = {"entry": kept}
     elif words is not None:
         raise ValueError(f"words={words!r} chooses words of topics, which {type(estimator).__name__} does not have.")
-    if not of_topics:
+    if not of_topics and hasattr(estimator, "_coords_of_draws"):
+        own = estimator._coords_of_draws()
+        coords = own if columns is None else own | {"entry": own["entry"][columns]}
+        dims = dims | estimator._axes_of_draws
+    elif not of_topics:
         coords |= _other_coords(estimator, posterior, feature_names)
     else:
         coords |= estimator._coords_of_draws()

@@ -261,7 +261,7 @@ ESTIMATORS = [
     Case("dp-fresh", DPCategoricalMixture(n_iter=16, batch_size=20, assignments="fresh")),
     Case("dp-sgrld", DPCategoricalMixture(n_iter=16, batch_size=20, assignments="fresh", sampler="sgrld")),
     Case("dp-mixed", DPCategoricalMixture(likelihood="mixed", n_iter=16), "mixed", sampler="gibbs"),
-    Case("latent-class", LatentClassModel(**_SMALL), "mixed", sampler="gibbs", wrong_sampler="scir"),
+    Case("latent-class", LatentClassModel(2, n_iter=16), "mixed", sampler="gibbs", wrong_sampler="scir"),
     Case("dp-slices", DPCategoricalMixture(likelihood="categorical", sampler="slice-gibbs", n_iter=16), "answers"),
 ]  # fmt: skip
 # One of each class, for checks that say nothing about the sampler.

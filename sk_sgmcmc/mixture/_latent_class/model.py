@@ -89,8 +89,9 @@ class LatentClassModel(FittedLatentClasses, DensityMixin, BaseSGMCMC):  # type: 
         Whether a chain found the same classes as the chain with the largest mean log posterior. Results use only chains
         that do.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
-        ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log posterior, the entropy of the shares,
-        and the shares. See "When not to believe a fit" in the user guide.
+        ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood of some rows, the log
+        posterior of the labels, the entropy of the shares, and the shares. See "When not to believe a fit" in the user
+        guide.
 
     Other Parameters
     ----------------

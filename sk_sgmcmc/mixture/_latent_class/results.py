@@ -53,12 +53,13 @@ class FittedLatentClasses:
         rows = compared_rows(data.n_rows)
         cells, Z = data.selected(rows), None if data.Z is None else data.Z[rows]
         n_chains, n_kept, K = samples["weights"].shape
-        held = np.empty((n_chains, n_kept, K, rows.size))
+        held, self._log_likelihood = np.empty((n_chains, n_kept, K, rows.size)), np.empty((n_chains, n_kept))
         for at in np.ndindex(n_chains, n_kept):
             coef = samples["coef"][at] if "coef" in samples else None
             log_weight = _log_prior(samples["weights"][at], coef, Z) + chains[0].layout.log_density(
                 cells, samples["components"][at]
             )
+            self._log_likelihood[at] = logsumexp(log_weight, axis=1).mean()
             held[at] = rows_of_classes(responsibilities(log_weight))
         order, self.chains_agree_, self._distances = align_chains(
             held, samples["weights"], self._log_posterior.mean(axis=1)
@@ -76,15 +77,17 @@ class FittedLatentClasses:
         if "coef" in samples:
             self.coef_ = self._flat("coef").mean(axis=0)
 
-    def _flat(self, name):
-        """Draws of the chains that agree with the best one, (n_draws, ...)."""
-        value = self.samples_[name][self.chains_agree_]
+    def _flat(self, name, chains=None):
+        """Draws of the chains that agree with the best one, or of a mask of ``chains``, (n_draws, ...)."""
+        value = self.samples_[name][self.chains_agree_ if chains is None else chains]
         return value.reshape(-1, *value.shape[2:])
 
     def _monitored(self, chains):
-        weights = self.samples_["weights"]
-        found = {"log_posterior": self._log_posterior, "weight_entropy": -xlogy(weights, weights).sum(axis=2)}
-        return {**found, "weights": weights} if self.n_components > 1 and self.chains_agree_.all() else found
+        weights, found = self.samples_["weights"], {"log_likelihood": self._log_likelihood}
+        if self.n_components == 1:
+            return found
+        found |= {"log_posterior": self._log_posterior, "weight_entropy": -xlogy(weights, weights).sum(axis=2)}
+        return {**found, "weights": weights} if self.chains_agree_.all() else found
 
     def _coords_of_draws(self):
         owner, levels, statistics = self._layout.entry_names()
@@ -127,13 +130,17 @@ class FittedLatentClasses:
                 "The classes of rows depend on covariates in this fit; pass metadata=, a table with the same columns."
             )
 
-    def _each_draw(self, cells, metadata, n_most):
-        """Yield the log of weight times density of each encoded row under each class, for some draws."""
-        weights, components = self._flat("weights"), self._flat("components")
+    def _each_draw(self, cells, metadata, n_most, chains=None):
+        """Yield the log of weight times density of each encoded row under each class, for some draws.
+
+        ``chains`` is a mask of the chains to use; None: those that agree with the best one.
+        """
+        chains = self.chains_agree_ if chains is None else chains
+        weights, components = self._flat("weights", chains), self._flat("components", chains)
         Z, coef = None, None
         if self._encoder.n_metadata:
             Z = self._standardised(metadata, len(cells))
-            coef = self._standard_coef[self.chains_agree_].reshape(-1, *self._standard_coef.shape[2:])
+            coef = self._standard_coef[chains].reshape(-1, *self._standard_coef.shape[2:])
         for s in spread(len(weights), n_most):
             prior = _log_prior(weights[s], None if coef is None else coef[s], Z)
             yield prior + self._layout.log_density(cells, components[s])
@@ -164,12 +171,12 @@ class FittedLatentClasses:
         return self._in_pieces(cells, metadata, answer)
 
     def _log_likelihood_draws(self, X, y=None):
-        """Log density of each row in each draw of the chains that agree, (n_chains, n_kept, n_rows)."""
+        """Log density of each row in each draw, (n_chains, n_kept, n_rows)."""
         cells = self._cells(X)
         self._refuse_lacking(None)
-        n_chains, n_kept = self.samples_["weights"][self.chains_agree_].shape[:2]
-        each = [logsumexp(log_weight, axis=1) for log_weight in self._each_draw(cells, None, n_chains * n_kept)]
-        return np.stack(each).reshape(n_chains, n_kept, -1)
+        n_chains, n_kept = self.samples_["weights"].shape[:2]
+        draws = self._each_draw(cells, None, n_chains * n_kept, np.ones(n_chains, dtype=bool))
+        return np.stack([logsumexp(each, axis=1) for each in draws]).reshape(n_chains, n_kept, -1)
 
     def _read(self, X, metadata):
         """Encoded rows and the metadata in their order."""
@@ -291,6 +298,18 @@ class FittedLatentClasses:
         check_is_fitted(self)
         (sample_weight,) = aligned(X, sample_weight=sample_weight)
         return mean_score(self._log_probability(*self._read(X, metadata)), sample_weight)
+
+    def _classification(self, X, metadata=None, sample_weight=None):
+        """Quality of the classes of rows, by name, for `search_n_components`."""
+        proba, K = self._proba(*self._read(X, metadata)), self.n_components
+        (weight,) = aligned(X, sample_weight=sample_weight)
+        uncertainty = -xlogy(proba, proba).sum(axis=1)
+        mean = np.average(uncertainty, weights=None if weight is None else np.asarray(weight, dtype=np.float64))
+        return {
+            "entropy": 1.0 - mean / np.log(K) if K > 1 else 1.0,
+            "smallest_class": float(self.weights_.min()),
+            "n_warnings": sum(check.fired for check in self._check_results),
+        }
 
     # -- tables ----------------------------------------------------------------------------------------------------
 

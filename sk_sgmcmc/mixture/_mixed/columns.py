@@ -4,6 +4,7 @@ Each kind is a class with the same methods. Its conjugate updates are in `sk_sgm
 layout of statistics it follows.
 """
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.special import gammaln
 from ...chains.chain import TINY
 from ...dense.rows import LARGEST
 from ...utils._warnings import warn_of_levels
-from .._dirichlet_process.cells import as_numbers, is_missing, places_of
+from .._dirichlet_process.cells import as_numbers, is_missing, places_of, split_weights
 
 _MOST_CODES = 10  # whole numbers with more distinct values are counts or continuous, not codes of categories
 _LARGEST_COUNT = 2.0**40
@@ -349,13 +350,14 @@ class ContinuousColumn(Column):
         known = ~np.isnan(cells)
         shift, scale = 0.0, 1.0
         if known.any() and weight[known].sum() > 0:
-            own = weight[known] / weight[known].sum()
-            first = cells[known][0]
-            shift = first + own @ (cells[known] - first)
-            apart = np.abs(cells[known] - shift)
+            copies, each = split_weights(weight[known])
+            each, cells = np.repeat(each, copies), np.repeat(cells[known], copies)
+            first, total = cells.min(), math.fsum(each)
+            shift = first + math.fsum(each * (cells - first)) / total  # `fsum` is exact, so order has no effect
+            apart = np.abs(cells - shift)
             furthest = max(apart.max(), 1e-300)
-            spread = furthest * np.sqrt(own @ (apart / furthest) ** 2)  # squares of tiny numbers would underflow
-            scale = spread if spread > 1e-12 * np.abs(cells[known]).max() else max(abs(shift), 1.0)
+            spread = furthest * math.sqrt(math.fsum(each * (apart / furthest) ** 2) / total)  # squares may underflow
+            scale = spread if spread > 1e-12 * np.abs(cells).max() else max(abs(shift), 1.0)
         return cls(name, float(shift), float(scale), tuple(map(float, priors.continuous)))
 
     def _checked(self, numbers):

@@ -8,7 +8,7 @@ import numpy as np
 from ...kernels.models import mixed_rows as kernels
 from ...utils._seeds import mix64
 from ...utils._warnings import warn_user
-from .._dirichlet_process.cells import MIXED, columns_of
+from .._dirichlet_process.cells import MIXED, columns_of, split_weights
 from .columns import fitted_column, kinds_of, names_of
 
 _ROUNDS = 3  # each hashes the rows from their levels, then the levels from their rows
@@ -167,7 +167,8 @@ class CanonicalOrder:
     @classmethod
     def make(cls, layout, X, weight):
         """Find the order from encoded rows X and their weights, by hashes that ignore orders and labels."""
-        places, columns = _hashed(layout, X, weight)
+        rows, weight = repeated_rows(len(X), weight)
+        places, columns = _hashed(layout, X[rows], weight)
         order = np.argsort(columns, kind="stable")
         moved = [
             column if places[j] is None else column.with_levels_at(places[j]) for j, column in enumerate(layout.columns)
@@ -194,6 +195,15 @@ class CanonicalOrder:
         return out
 
 
+def repeated_rows(n, weight):
+    """Indices of rows, repeated by their weights, and the weight of each copy; None gives each of n rows weight 1."""
+    if weight is None:
+        return np.arange(n), np.ones(n)
+    copies, each = split_weights(weight)
+    rows = np.repeat(np.arange(n), copies)
+    return rows, each[rows]
+
+
 def row_hashes(layout, X):
     """Hashes of encoded rows, (n_rows,), which do not depend on the order of columns.
 
@@ -218,9 +228,8 @@ def _cell_hashes(layout, X, j):
 
 
 def _hashed(layout, X, weight):
-    """New index of each level of nominal columns (None for others), and a hash of each column."""
+    """New index of each level of nominal columns (None for others), and a hash of each column, from repeated rows."""
     n, p = X.shape
-    weight = np.ones(n) if weight is None else weight
     weight = np.round(weight * _ONE).astype(np.uint64)
     nominal = [column.is_nominal for column in layout.columns]
     codes, hashes = [None] * p, [None] * p

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._dirichlet_process.cells import split_weights
-from .layout import MixedLayout, row_hashes
+from .layout import MixedLayout, repeated_rows, row_hashes
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,19 +38,11 @@ class MixedRows:
     @classmethod
     def make(cls, X, sample_weight, order, n_batch, total=None, Z=None):
         """Sort encoded rows X, and repeat them by ``sample_weight``; ``order`` is a `CanonicalOrder`."""
-        X = order.rows(X)
-        keys = row_hashes(order.layout, X)
-        beside = () if Z is None else tuple(Z.T)
-        if sample_weight is None:
-            place = np.lexsort([*beside, keys])
-            weights = np.ones(place.size)
-        else:
-            copies, each = split_weights(sample_weight)
-            place = np.lexsort([*beside, each, keys])
-            place = np.repeat(place, copies[place])
-            weights = each[place]
+        rows, weights = repeated_rows(len(X), sample_weight)
+        X, Z = order.rows(X[rows]), None if Z is None else Z[rows]
+        place = np.lexsort([*(() if Z is None else Z.T), weights, row_hashes(order.layout, X)])
         Z = None if Z is None else np.ascontiguousarray(Z[place])
-        return cls(np.ascontiguousarray(X[place]), weights, order.layout, n_batch, total, Z)
+        return cls(np.ascontiguousarray(X[place]), weights[place], order.layout, n_batch, total, Z)
 
     def joined(self, other):
         """These rows, followed by others of the same layout."""
