@@ -12,7 +12,7 @@ from ...kernels.models import mixed_rows
 _START_ROWS = 2000  # largest number of rows from which starts are compared
 _STARTS, _WARM_SWEEPS, _COLD_SWEEPS = 10, 15, 10
 _COOLEST = 0.1  # power of the first tempered sweep of a start
-_MOVES = 4  # updates of whole classes in a sweep, half of them splits and mergers alone
+_MOVES = 2  # updates of whole classes in a sweep, every second one a split or a merger alone
 _MOST_FOR_MOVES = 200_000  # with more rows, there is one such update in a sweep
 
 

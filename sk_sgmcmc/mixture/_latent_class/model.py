@@ -34,7 +34,7 @@ from .checks import latent_class_checks
 from .membership import Regression, Shares
 from .results import FittedLatentClasses
 
-_SWEEPS = DefaultSweeps(work=4e7, most=4000, usual=200, fewest=60, large=2e6)  # by the number of cells
+_SWEEPS = DefaultSweeps(work=4e7, most=8000, usual=200, fewest=60, large=2e6)  # by the number of cells
 _BATCH = 20_000  # number of rows of a sweep between two returns to Python
 _MOST_WEIGHT = 1000  # largest mean of replication weights beyond _MANY_ROWS rows
 _MANY_ROWS = 2 * 10**6
@@ -63,7 +63,7 @@ class LatentClassModel(FittedLatentClasses, DensityMixin, BaseSGMCMC):  # type: 
         What ``sample_weight`` means, as in `DPCategoricalMixture`: numbers of equal rows, or how many people a
         respondent represents, relative to others. Survey weights are scaled to sum to their effective sample size.
     n_iter : int or None, default=None
-        Number of sweeps. None: 4,000 over up to 10,000 cells, 40 million over their number for more, but at least 200,
+        Number of sweeps. None: 8,000 over up to 5,000 cells, 40 million over their number for more, but at least 200,
         or 60 from two million cells on.
 
     Attributes
@@ -142,7 +142,7 @@ class LatentClassModel(FittedLatentClasses, DensityMixin, BaseSGMCMC):  # type: 
       units do not matter.
 
     *Sampler.* `Gibbs` draws the class of each row given all others, with parameters and shares integrated out. After
-    each sweep, four updates of whole classes are proposed: a class is divided and two are merged at the same time, or a
+    each sweep, two updates of whole classes are proposed: a class is divided and two are merged at the same time, and a
     class is divided into an empty one or merged, by sequential allocation as in `DPCategoricalMixture`. All leave the
     posterior unchanged. Coefficients of covariates are drawn by Polya-Gamma augmentation. Chains start from the best of
     ``n_starts`` tempered runs.
