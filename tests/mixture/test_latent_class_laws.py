@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, stats
 from scipy.special import expit, gammaln, logsumexp
 
 from sk_sgmcmc.chains.chain import DrawPlan
@@ -315,3 +315,53 @@ def test_process_of_mixed_rows_has_the_exact_posterior(n_pairs, global_random_se
 
 def test_wrong_splits_of_mixed_rows_are_rejected(global_random_seed):
     assert z_of_process(Unsplit, global_random_seed, 10) > THRESHOLD
+
+
+# -------------------------------------------------------------------------------------------------------- calibration
+
+N_DRAWS, N_REPLICATES = 7, 300
+
+
+def cells_given(parameters, z, rng):
+    """Rows drawn from the parameters of their classes, a sixth of the cells missing."""
+    at = LAYOUT.entry_starts
+    p = [parameters[z, at[j] : at[j + 1]] for j in range(len(COLUMNS))]
+    cells = [
+        *((rng.random((len(z), 1)) > np.cumsum(each, axis=1)[:, :-1]).sum(axis=1) for each in p[:3]),
+        rng.poisson(p[3][:, 0]), (rng.normal(p[4][:, 0], p[4][:, 1]) - COLUMNS[4].shift) / COLUMNS[4].scale,
+    ]  # fmt: skip
+    X = np.stack(cells, axis=1).astype(float)
+    X[rng.random(X.shape) < 1 / 6] = NAN
+    return X
+
+
+def of_all_rows(draw):
+    """Statistics that do not depend on labels: two sums over classes for each parameter, and of shares."""
+    weights, parameters = draw["weights"], draw["components"]
+    mean = weights @ parameters
+    return np.concatenate([mean, weights @ (parameters - mean) ** 2, [weights @ weights]])
+
+
+def ranks(seed):
+    """Ranks of true statistics among draws given rows of which they are the truth, one line for each replicate."""
+    found, plan = [], DrawPlan(10**6, 10**6 - 1, 1)
+    for replicate in range(N_REPLICATES):
+        rng = np.random.default_rng([seed, replicate])
+        truth = {"weights": rng.dirichlet(np.full(2, A)), "components": LAYOUT.draw(np.zeros((LAYOUT.n_stats, 2)), rng)}
+        X = cells_given(truth["components"], rng.choice(2, 10, p=truth["weights"]), rng)
+        chain = ClassChain(np.random.SeedSequence([seed, replicate]), plan, LAYOUT, Shares(2, A)).bind(data_of(X=X))
+        draws = []
+        for s in range(25 + 5 * N_DRAWS):
+            step(chain)
+            if s >= 25 and s % 5 == 0:
+                draws.append(of_all_rows(chain.current_draw()))
+        found.append((np.array(draws) < of_all_rows(truth)).sum(axis=0))
+    return np.array(found)
+
+
+def test_draws_of_mixed_tables_are_calibrated(global_random_seed):
+    """The rank of a true value among draws given its data is uniform, if the value is a draw from the prior."""
+    found = ranks(global_random_seed)
+    moving = found.std(axis=0) > 0
+    p = [stats.chisquare(np.bincount(column, minlength=N_DRAWS + 1)).pvalue for column in found[:, moving].T]
+    assert moving.sum() >= 20 and min(p) > 1e-4
