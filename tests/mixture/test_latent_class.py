@@ -271,7 +271,7 @@ def test_a_formula_selects_covariates():
     assert model.metadata_names_ == ["party[T.right]"]
     with pytest.raises(ValueError, match="needs metadata"):
         LatentClassModel(formula="~ party").fit(X)
-    with pytest.raises(ValueError, match="without metadata, so nothing has an effect"):
+    with pytest.raises(ValueError, match="without metadata, or with columns"):
         fitted(X, n_iter=4).effects("party")
     assert "coef" not in fitted(X, n_iter=4, metadata=covariates(z), formula="~ 1").samples_
 

@@ -423,6 +423,12 @@ class FittedLatentClasses:
         >>> table["value"][0], table["reference"][0], bool(abs(table["difference"][0]) > 0.5)
         ('red', 'green', True)
         """
+        check_is_fitted(self)
+        if not self._encoder.n_metadata:
+            raise ValueError(
+                "This LatentClassModel was fitted without metadata, or with columns that are all missing, so nothing "
+                "has an effect."
+            )
         average = Counterfactuals.of_model(self, metadata, given)
         # Means are over all chains that agree, so these are one chain for `PriorMean`.
         agreement = Agreement.of_distances(0, np.zeros((1, self.n_components)))

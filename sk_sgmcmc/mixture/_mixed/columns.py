@@ -420,7 +420,8 @@ def levels_of(name, values, declared, kind):
         numbers = None if all(isinstance(v, (bool, np.bool_)) for v in seen.tolist()) else as_numbers(seen)
         if numbers is not None:
             found = np.unique(numbers)
-            found = found.astype(np.int64) if np.all(found == np.floor(found)) else found
+            is_whole = np.all((found == np.floor(found)) & (np.abs(found) < 2.0**53))
+            found = found.astype(np.int64) if is_whole else found
         elif len(seen) and isinstance(seen[0], (bool, np.bool_)):
             found = np.array([False, True, None], dtype=object)[:-1]
         else:
