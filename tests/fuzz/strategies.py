@@ -142,7 +142,7 @@ SENSIBLE = {
     "concentration_prior": (1.0, 1e-6, 1e6, _pair(1.0, 1.0), [1, 2], _pair(1e-3, 1e3), _pair(1.0, 0.0), _pair(1.0)),
     "rate_prior": (_pair(1.0, 1.0), [1, 2], _pair(1e-6, 1e6), _pair(0.0, 1.0), _pair(1.0, float("nan"))),
     "scale_prior": (_pair(0.01, 0.01), [1, 2], _pair(1e6, 1e-6), _pair(-1.0, 1.0)),
-    "likelihood": ("multinomial", "bernoulli", "categorical"),
+    "likelihood": ("multinomial", "bernoulli", "categorical", "mixed"),
     "category_prior": (*PRIORS, _full(0.5, "V"), _full(0.5, "K"), _full(0.5, 3), [0.5, 0.5]),
     "partition_loss": ("vi", "binder"),
     "prior_scale": (*PRIORS, "auto"),
@@ -180,6 +180,14 @@ SENSIBLE = {
     "topics_sampler": (None, "scir", "sgrld", "gibbs", "sghmc", "hmc", "no-such-sampler"),
     "weights": ("replication", "survey"),
     "weight_concentration_prior": PRIORS,
+    "columns": (
+        "auto", {"~": "dict", "of": [[0, "continuous"]]}, {"~": "dict", "of": [[0, "ordinal"], [1, "count"]]},
+        {"~": "dict", "of": [["w0", "categorical"]]}, {"~": "dict", "of": [[0, "other"]]},
+    ),
+    "ordinal_prior": PRIORS,
+    "count_prior": PRIORS,
+    "continuous_prior": ((0.1, 2.0, 0.5), [1.0, 1.0, 1.0], (0.1, 2.0), (0.0, 1.0, 1.0)),
+    "n_starts": (0, 1, 10),
     "weight_concentration_prior_type": ("dirichlet_process", "dirichlet_distribution"),
 }  # fmt: skip
 
