@@ -7,7 +7,7 @@ from .linear_model import (
     BayesianNegativeBinomialRegressor,
     BayesianPoissonRegressor,
 )
-from .mixture import DPCategoricalMixture, VonMisesFisherMixture
+from .mixture import DPCategoricalMixture, LatentClassModel, VonMisesFisherMixture
 from .targets._sample import sample
 from .topic import (
     BayesianLDA,
@@ -31,6 +31,7 @@ __all__ = [
     "DMRTopicModel",
     "DPCategoricalMixture",
     "GammaProcessTopicModel",
+    "LatentClassModel",
     "SphericalAdmixtureModel",
     "StructuralTopicModel",
     "TopicClassifier",

@@ -22,7 +22,7 @@ from .linear_model import (
     BayesianNegativeBinomialRegressor,
     BayesianPoissonRegressor,
 )
-from .mixture import DPCategoricalMixture, VonMisesFisherMixture
+from .mixture import DPCategoricalMixture, LatentClassModel, VonMisesFisherMixture
 from .targets import Density
 from .targets._sample import sample
 from .topic import (
@@ -70,6 +70,13 @@ def _profiles():
     DPCategoricalMixture(n_iter=40, random_state=0).fit(_COUNTS).predict(_COUNTS)
 
 
+def _classes():
+    X = np.column_stack([_CLASSES, _ROWS, np.arange(60)])
+    model = LatentClassModel(2, n_iter=40, random_state=0).fit(X, metadata={"x": _ROWS[:, 0]})
+    model.predict(X, metadata={"x": _ROWS[:, 0]})
+    DPCategoricalMixture(likelihood="mixed", n_iter=40, random_state=0).fit(X)
+
+
 def _structural():
     _topics(StructuralTopicModel, {"x": _CLASSES}, content="x")
     model = StructuralTopicModel(2, formula="~ 1", keywords={"A": ["a"]}, n_iter=40, random_state=0)
@@ -97,6 +104,7 @@ FIRST_FITS = {
     "SphericalAdmixtureModel": _spherical,
     "VonMisesFisherMixture": _directions,
     "DPCategoricalMixture": _profiles,
+    "LatentClassModel": _classes,
     "BayesianLinearRegression": lambda: BayesianLinearRegression(n_iter=40, random_state=0).fit(_ROWS, _ROWS[:, 0]),
     "BayesianLogisticRegression": lambda: BayesianLogisticRegression(n_iter=40, random_state=0).fit(_ROWS, _CLASSES),
     "BayesianPoissonRegressor": lambda: BayesianPoissonRegressor(n_iter=40, random_state=0).fit(_ROWS, _CLASSES),

@@ -680,7 +680,11 @@ MIXTURE = [
             "share = _responsibilities(log_weight)[:, :-1]",
             "share = _responsibilities(log_weight)",
         ),
-        ("FittedDPMixture.top_categories", "top = np.argsort(-xlogy(mean, lift)", "top = np.argsort(-mean"),
+        (
+            "FittedDPMixture.top_categories",
+            "gain = np.where(is_probability, xlogy(mean, lift)",
+            "gain = np.where(is_probability, mean",
+        ),
         ("_in_order_of_clusters", "others[np.argsort(-weights[others]", "others[np.argsort(weights[others]"),
     ),
     *of(
@@ -721,6 +725,29 @@ MIXTURE = [
         "mixture/_dirichlet_process/cells.py",
         "tests/mixture/test_dp_growth.py -k survey",
         ("RowData.joined", "values=entries if is_plain else", "values=entries if True else"),
+    ),
+    *of(
+        "mixture/_latent_class/chain.py",
+        "tests/mixture/test_latent_class_laws.py -k (exact_posterior or whole_classes)",
+        ("ClassChain._advance", "self.odds, self._mass,", "self.odds, 4.0 * self._mass,"),
+    ),
+    *of(
+        "mixture/_latent_class/membership.py",
+        "tests/mixture/test_latent_class_laws.py -k coefficients",
+        ("Regression.update", "weights * ((z == k) - 0.5) + weighted * others", "weights * ((z == k) - 0.5)"),
+        ("Regression.update", "self.coef += common - self.coef.mean(axis=0)", "self.coef[0] += common"),
+    ),
+    *of(
+        "mixture/_mixed/columns.py",
+        "tests/mixture/test_latent_class_laws.py -k predictive",
+        ("OrdinalColumn.draw", "prior[n:-1] + stats[n:-1]", "prior[n:-1]"),
+        ("ContinuousColumn.draw", "np.sqrt(variance / n)", "np.sqrt(variance)"),
+        ("CountColumn.draw", "shape + stats[1]", "shape + stats[0]"),
+    ),
+    *of(
+        "mixture/_latent_class/alignment.py",
+        "tests/mixture/test_latent_class.py -k (planted or several)",
+        ("align_chains", "places = first if c == best else", "places = first if True else"),
     ),
     *of(
         "mixture/_von_mises_fisher/model.py",
@@ -1255,7 +1282,7 @@ MODEL_SELECTION = [
     *of(
         "model_selection/_n_components.py",
         "tests/model_selection/test_n_components.py -k (hand or too_few)",
-        ("search_n_components", "paired_difference(completion, best)", "paired_difference(best, completion)"),
+        ("_of_topics", "paired_difference(completion, best)", "paired_difference(best, completion)"),
     ),
 ]
 

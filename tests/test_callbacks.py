@@ -244,7 +244,7 @@ class _Gone(BaseException):
 
 @pytest.mark.parametrize(
     ("case", "method", "error"),
-    [(case, method, _Gone) for case in DEFAULTS for method in ("fit", "partial_fit")]
+    [(case, method, _Gone) for case in DEFAULTS for method in ("fit", "partial_fit") if case.streams or method == "fit"]
     + [(case, "fit", error) for case in DEFAULTS if case.id == "logistic" for error in (OSError, KeyboardInterrupt)],
     ids=lambda value: getattr(value, "id", getattr(value, "__name__", value)),
 )

@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import sk_sgmcmc
-from sk_sgmcmc import BayesianGaussian, BayesianLDA, TopicRegressor, VonMisesFisherMixture
+from sk_sgmcmc import BayesianGaussian, BayesianLDA, LatentClassModel, TopicRegressor, VonMisesFisherMixture
 from sk_sgmcmc.chains.checks import CHECKS, SEE_GUIDE, convergence_checks, warn_if_fired
 from sk_sgmcmc.chains.convergence import Diagnosis
 from sk_sgmcmc.datasets import make_lda
@@ -17,6 +17,7 @@ from sk_sgmcmc.dense.tuning import check_gradient_at
 from sk_sgmcmc.directions import check_movement
 from sk_sgmcmc.linear_model._design import check_distance_from_mode
 from sk_sgmcmc.linear_model._stream import Stream, Summary
+from sk_sgmcmc.mixture._latent_class.checks import check_modes
 from sk_sgmcmc.samplers import SGHMC
 from sk_sgmcmc.targets import _checks as of_sample
 from sk_sgmcmc.topic._agreement import Agreement
@@ -93,6 +94,12 @@ def of_chains_apart():
     return agreement.checks(TOPICS, np.ones(2, dtype=bool), "hellinger", None, "")
 
 
+def of_answers(n_classes, n_items):
+    """Items that all respondents of two classes answer alike."""
+    X = np.repeat([[0] * n_items, [1] * n_items], 40, axis=0)
+    return fit(LatentClassModel(n_classes, weight_concentration_prior=0.1, n_iter=400), X)
+
+
 def of_wrong_gradient():
     def gradient(x):
         return -0.5 * (x**2).sum(), x  # of the other sign
@@ -133,6 +140,9 @@ FIRES = {
     "flow_too_short": lambda: of_normal_rows(sampler="svgd", n_iter=1),
     "too_few_components": lambda: of_directions(n_components=3, n_iter=40,
                                                 weight_concentration_prior_type="dirichlet_process"),
+    "too_few_items": lambda: of_answers(3, 2),
+    "empty_classes": lambda: of_answers(6, 8),
+    "several_modes": lambda: check_modes(np.array([True, False]), np.array([[0.0, 0.0], [0.1, 0.9]])),
     "sorted_stream": lambda: [Stream((), Summary(None, None, None, 9.0, is_misled=True), 2).check(None)],
     "diverging_trajectories": lambda: of_trajectories(()),
     "trajectories_lost_at_bound": lambda: of_trajectories((1,)),

@@ -134,6 +134,15 @@ def survey(estimator):
     return alone - estimator.set_params(likelihood="bernoulli").fit(train).score(test), -0.5
 
 
+def disability(estimator):
+    """Held-out log probability of a row at least 1 above that of independent answers."""
+    X = fetch_corpus("nltcs").data[:2000].astype(int)
+    train, test = X[::2], X[1::2]
+    share = (train.sum(axis=0) + 0.5) / (len(train) + 1.0)
+    alone = (test * np.log(share) + (1 - test) * np.log1p(-share)).sum(axis=1).mean()
+    return alone - estimator.set_params(n_components=4).fit(train).score(test), -1.0
+
+
 WANTED = {
     "BayesianLDA": topics,
     "DMRTopicModel": topics,
@@ -149,6 +158,7 @@ WANTED = {
     "SphericalAdmixtureModel": unit_topics,
     "VonMisesFisherMixture": digits,
     "DPCategoricalMixture": survey,
+    "LatentClassModel": disability,
 }
 
 

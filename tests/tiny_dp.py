@@ -90,7 +90,7 @@ def run(chain, n_steps, likelihood, burn_in=100):
 
 def places(chain, likelihood):
     """Where each row of `ROWS` lies in the chain's order."""
-    own = chain.data.as_csr(np.arange(5)).toarray()
+    own = chain.data.selected(np.arange(5)).toarray()
     given = encoded(ROWS[likelihood], likelihood)[0].toarray()
     place = [int(np.flatnonzero((own == row).all(axis=1))[0]) for row in given]
     if likelihood == "categorical":

@@ -39,6 +39,7 @@ from sk_sgmcmc import (
     DMRTopicModel,
     DPCategoricalMixture,
     GammaProcessTopicModel,
+    LatentClassModel,
     SphericalAdmixtureModel,
     StructuralTopicModel,
     TopicClassifier,
@@ -69,6 +70,7 @@ SAMPLERS = {
     "TopicRegressor": ("gibbs",),
     "TopicClassifier": ("gibbs",),
     "BayesianNegativeBinomialRegressor": tuple(name for name in FLAT if name not in METRIC),
+    "LatentClassModel": ("gibbs",),
 }
 PAIRS = [(model, sampler) for model, samplers in SAMPLERS.items() for sampler in samplers]
 FAR = 3.0  # standard errors
@@ -241,6 +243,26 @@ def dirichlet_process(rng):
     return DPCategoricalMixture(), (X,), {}, quantities, {**truth, "n_clusters": np.unique(labels).size}
 
 
+def latent_classes(rng):
+    """Two classes of forty rows with six columns of three declared levels, a tenth of the cells missing."""
+    import pandas as pd
+
+    weights = rng.dirichlet(np.ones(2))
+    profiles = rng.dirichlet(np.full(3, 0.5), size=(2, 6))
+    z = rng.choice(2, 40, p=weights)
+    codes = (rng.random((40, 6, 1)) > np.cumsum(profiles[z], axis=2)[:, :, :2]).sum(axis=2)
+    codes[rng.random(codes.shape) < 0.1] = -1
+    X = pd.DataFrame({f"x{j}": pd.Categorical.from_codes(codes[:, j], ["a", "b", "c"]) for j in range(6)})
+
+    def quantities(s):
+        w, p = s["weights"], s["components"]
+        parts = [(w**2).sum(axis=-1), *(np.moveaxis((w[..., None] * p).sum(axis=-2), -1, 0)[::3])]
+        return np.stack([*parts, (w * p[..., 0] ** 2).sum(axis=-1)], axis=-1)
+
+    truth = {"weights": weights, "components": profiles.reshape(2, 18)}
+    return LatentClassModel(2), (X,), {}, quantities, truth
+
+
 def sticks(rest, alpha, rng, n):
     """Weights that break up ``rest``, and probabilities of components from the prior."""
     v = rng.beta(1.0, np.maximum(alpha, 1e-12)[..., None], (*rest.shape, n))
@@ -352,7 +374,7 @@ def von_mises_fisher_mixture(rng):
 
 MODELS = dict(zip(SAMPLERS, (lda, dmr, gamma_process, spherical_admixture, dirichlet_process, logistic, gaussian,
                              von_mises_fisher_mixture, linear, poisson, structural, topic_regressor, topic_classifier,
-                             negative_binomial),
+                             negative_binomial, latent_classes),
                   strict=True))  # fmt: skip
 
 

@@ -318,6 +318,25 @@ TOO_FEW_COMPONENTS = CheckDefinition(
     "a larger ``n_components``",
     limit=0.9,
 )
+TOO_FEW_ITEMS = CheckDefinition(
+    "too_few_items",
+    "number of parameters of a latent class model over the number of cells of the table of all answers, less one, "
+    "where all columns have levels",
+    "fewer classes, or more columns",
+    limit=1.0,
+)
+EMPTY_CLASSES = CheckDefinition(
+    "empty_classes",
+    "largest share of draws in which a latent class has no rows",
+    "a smaller ``n_components``",
+    limit=0.1,
+)
+SEVERAL_MODES = CheckDefinition(
+    "several_modes",
+    "number of chains that found other latent classes than the chain with the largest mean log posterior",
+    "fewer classes, or a larger ``n_iter``",
+    limit=0,
+)
 SORTED_STREAM = CheckDefinition(
     "sorted_stream",
     "whether the normal approximation of discarded rows misrepresents them, as where rows come sorted by their class "

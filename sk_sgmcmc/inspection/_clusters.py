@@ -34,17 +34,19 @@ _LINE = 0.19  # height of a line of small text, in inches
 def _check_clusters(estimator, who, method):
     if not hasattr(estimator, method):
         raise TypeError(
-            f"{who} shows clusters found by DPCategoricalMixture, which {type(estimator).__name__} does not have."
+            f"{who} shows clusters found by DPCategoricalMixture or LatentClassModel, which {type(estimator).__name__} "
+            "does not have."
         )
     check_is_fitted(estimator)
 
 
 @keyword_parameters
 class ProfileDisplay(Panels):
-    """The probabilities of features in each cluster, with credible intervals; one panel per cluster.
+    """The profile of each cluster or latent class, with credible intervals; one panel per cluster.
 
-    A dot is a posterior mean, a line its interval, and a grey mark the probability in all rows of X. Usually created by
-    `from_estimator`.
+    A dot is a posterior mean, a line its interval, and a grey mark the value in all rows of X. Probabilities are shown
+    as they are. Means and standard deviations of counts and measurements are shown on a scale from the lowest to the
+    highest end of their intervals, which their labels tell. Usually created by `from_estimator`.
 
     Parameters
     ----------
@@ -55,11 +57,13 @@ class ProfileDisplay(Panels):
     features, levels : ndarray of str, shape (n_entries,)
         Names of the entries shown; levels are empty if features have none.
     probability, low, high : ndarray of shape (n_shown, n_entries)
-        Posterior means, and ends of the credible intervals.
+        Posterior means, and ends of the credible intervals, between 0 and 1.
     overall : ndarray of shape (n_entries,)
-        Probabilities in all rows of X.
+        Values in all rows of X.
     interval : float
         Mass of the intervals.
+    noun : str, default="cluster"
+        What titles of panels call a cluster.
 
     Attributes
     ----------
@@ -92,6 +96,7 @@ class ProfileDisplay(Panels):
     high: FloatArray
     overall: FloatArray
     interval: float
+    noun: str = "cluster"
 
     @classmethod
     def from_estimator(
@@ -108,7 +113,7 @@ class ProfileDisplay(Panels):
 
         Parameters
         ----------
-        estimator : fitted DPCategoricalMixture
+        estimator : fitted DPCategoricalMixture or LatentClassModel
         clusters : sequence of int, default=None
             Indices of the clusters to show, in this order. None: clusters of weight 0.01 or more, at most 8.
         features : sequence, default=None
@@ -127,13 +132,15 @@ class ProfileDisplay(Panels):
         """
         _check_clusters(estimator, "ProfileDisplay", "profile_table")
         check_interval(interval)
-        n = estimator.n_clusters_
+        n = estimator.weights_.size
         if clusters is None:
             clusters = np.arange(max(1, min(_MOST_CLUSTERS, int((estimator.weights_ >= _LEAST_WEIGHT).sum()))))
         clusters = indices("clusters", clusters, n)
         table = estimator.profile_table(interval)
         columns = {name: np.asarray(table[name]).reshape(n, -1) for name in table}
-        feature = columns["feature"][0]
+        noun, feature = next(iter(columns)), columns["feature"][0]
+        if "statistic" in columns:
+            columns |= _between_0_and_1(columns)
         apart = columns["weight"][clusters, 0] @ np.abs(columns["probability"][clusters] - columns["overall"][0])
         chosen = _entries(feature, features, apart)
         levels = columns["level"][0] if "level" in columns else np.full(feature.size, "")
@@ -147,6 +154,7 @@ class ProfileDisplay(Panels):
             high=columns["high"][clusters][:, chosen],
             overall=columns["overall"][0, chosen],
             interval=interval,
+            noun=noun,
         ).plot(ax=ax, figure=figure)
 
     def plot(self, *, ax: AxesLike | None = None, figure: FigureLike | None = None) -> Self:
@@ -203,12 +211,32 @@ class ProfileDisplay(Panels):
         panel.set_ylim(places[-1] + 0.6, -0.6)
         panel.set_xlim(-0.03 * largest, 1.03 * largest)
         panel.set_title(
-            f"cluster {self.clusters[i]} ({self.weights[i]:.0%})", loc="left", fontsize=9, fontweight="bold", color=INK
+            f"{self.noun} {self.clusters[i]} ({self.weights[i]:.0%})",
+            loc="left",
+            fontsize=9,
+            fontweight="bold",
+            color=INK,
         )
         panel.tick_params(axis="y", length=0, labelsize=8, labelcolor=INK)
         panel.tick_params(axis="x", labelsize=8, labelcolor=GREY, color=FAINT)
         panel.locator_params(axis="x", nbins=3)
         style_panel(panel, spines=("bottom",))
+
+
+def _between_0_and_1(columns):
+    """Columns of a table of profiles, (n_clusters, n_entries), with all statistics between 0 and 1.
+
+    Those that are not probabilities are shifted and scaled, and their levels tell the range.
+    """
+    is_other = columns["statistic"][0] != "probability"
+    least, most = columns["low"].min(axis=0), columns["high"].max(axis=0)
+    least, most = (np.where(is_other, ends, at) for ends, at in ((least, 0.0), (most, 1.0)))
+    width = np.where(most > least, most - least, 1.0)
+    scaled = {name: (columns[name] - least) / width for name in ("mean", "low", "high", "overall")}
+    labels = columns["level"].copy()
+    for e in np.flatnonzero(is_other):
+        labels[:, e] = f"{columns['statistic'][0, e]}, {least[e]:.3g} to {most[e]:.3g}"
+    return {**scaled, "probability": scaled["mean"], "level": labels}
 
 
 def _entries(feature, chosen, apart):

@@ -156,7 +156,7 @@ def to_arviz(
     posterior = dict(getattr(estimator, "_all_samples", estimator.samples_))
     of_topics = isinstance(estimator, BaseTopicModel)
     dims = _OF_TOPICS if of_topics else {} if isinstance(estimator, Bunch) else _OF_OTHERS
-    coords = {}
+    coords, columns = {}, None
     if "components" in posterior and not isinstance(estimator, Bunch):
         names = _names(estimator, feature_names)
         columns = _columns(estimator, words, names)
@@ -169,10 +169,10 @@ def to_arviz(
             coords = {"entry": kept}
     elif words is not None:
         raise ValueError(f"words={words!r} chooses words of topics, which {type(estimator).__name__} does not have.")
-    if not of_topics:
+    if not hasattr(estimator, "_coords_of_draws"):
         coords |= _other_coords(estimator, posterior, feature_names)
     else:
-        coords |= estimator._coords_of_draws()
+        coords |= _coords_of_draws(estimator, columns)
         dims = dims | estimator._axes_of_draws
         if "keyword_rate" in posterior:
             coords["keyword_topic"] = coords["topic"][: posterior["keyword_rate"].shape[2]]
@@ -195,6 +195,12 @@ def to_arviz(
     if int(arviz.__version__.split(".")[0]) >= 1:
         return arviz.from_dict(groups, coords=coords, dims=dims)
     return arviz.from_dict(**groups, coords=coords, dims=dims)
+
+
+def _coords_of_draws(estimator, columns):
+    """Coordinates that an estimator gives its draws, of the chosen ``columns`` of components; None: all of them."""
+    coords = estimator._coords_of_draws()
+    return coords if columns is None or "entry" not in coords else coords | {"entry": coords["entry"][columns]}
 
 
 def _topic_names(estimator, words):

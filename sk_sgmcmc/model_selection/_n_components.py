@@ -1,4 +1,4 @@
-"""Choice of the number of topics, by held-out score and quality of topics."""
+"""Choice of the number of topics or latent classes, by held-out score and quality of topics or classes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..utils._tables import aligned
 from ..utils._typing import MatrixLike, Table
 from ..utils._warnings import warnings_about
 
-_ROW_PARAMS = ("metadata",)  # parameters of ``fit`` that have a row for each document
+_ROW_PARAMS = ("metadata", "sample_weight")  # parameters of ``fit`` that have a row for each row of X
 
 
 def _divided(X, by_row, **options):
@@ -52,17 +52,17 @@ def search_n_components(
     random_state: int | np.random.RandomState | None = 0,
     **fit_params: Any,
 ) -> Table:
-    """Fit a topic model with several numbers of topics, and compare the fits on the same held-out documents.
+    """Fit a model with several numbers of topics or latent classes, and compare the fits on the same held-out rows.
 
     Parameters
     ----------
-    estimator : BayesianLDA, DMRTopicModel, GammaProcessTopicModel, or Pipeline that ends in one
+    estimator : BayesianLDA, DMRTopicModel, GammaProcessTopicModel, LatentClassModel, or Pipeline that ends in one
         Model to fit; a clone is fitted with each ``n_components``. The other steps of a Pipeline are fitted once,
         without the held-out documents.
     X : array-like or sparse of shape (n_samples, n_features), or input of the first step of a Pipeline
-        Counts of words in documents.
+        Counts of words in documents, or rows of a table for `LatentClassModel`.
     values : list of int
-        Numbers of topics to compare.
+        Numbers of topics or classes to compare.
     test_size : float or int, default=0.1
         Share, or number, of the documents held out, as in `sklearn.model_selection.train_test_split`.
     n_words : int, default=10
@@ -72,7 +72,8 @@ def search_n_components(
     random_state : int, RandomState instance or None, default=0
         Seed of the choice of held-out documents. Fits use the ``random_state`` of ``estimator``.
     **fit_params
-        Parameters of ``fit`` of the topic model, such as ``feature_names``, and ``metadata``, which is split like X.
+        Parameters of ``fit`` of the model, such as ``feature_names``, and ``metadata`` and ``sample_weight``, which are
+        split like X.
 
     Returns
     -------
@@ -95,6 +96,11 @@ def search_n_components(
             Share of distinct words among the top words of all topics.
         ``seconds``
             Duration of the fit.
+
+        For `LatentClassModel`, ``score`` is the mean log predictive density of a held-out row. In place of
+        ``perplexity`` and the columns on topics, there are ``entropy`` (relative entropy of the classification of the
+        fitted rows: 1 if all classes are certain, 0 if nothing is known), ``smallest_class`` (posterior mean of the
+        smallest share) and ``n_warnings`` (number of checks that fired).
 
     Notes
     -----
@@ -120,15 +126,25 @@ def search_n_components(
     >>> pipeline = make_pipeline(CountVectorizer(), BayesianLDA(n_iter=30, random_state=0))
     >>> search_n_components(pipeline, texts, [2, 3])["n_components"].tolist()
     [2, 3]
+
+    Compare numbers of latent classes:
+
+    >>> import numpy as np
+    >>> from sk_sgmcmc import LatentClassModel
+    >>> answers = (np.random.default_rng(0).random((200, 6)) < np.repeat([[0.9], [0.1]], 100, axis=0)).astype(int)
+    >>> table = search_n_components(LatentClassModel(n_iter=200, random_state=0), answers, [1, 2])
+    >>> bool(table["score"][1] > table["score"][0]), bool(table["entropy"][1] > 0.8)
+    (True, True)
     """
     values = list(values) if np.iterable(values) else [values]
     if not values or not all(is_count(value) for value in values) or len(set(values)) < len(values):
         raise ValueError(f"values={values!r} must be different whole numbers of at least 1, such as [10, 20, 40].")
     *steps, model = (step for _, step in estimator.steps) if isinstance(estimator, Pipeline) else (estimator,)
-    if isinstance(model, type) or not hasattr(model, "_completion"):
+    has_topics, has_classes = (hasattr(model, name) for name in ("_completion", "_classification"))
+    if isinstance(model, type) or not (has_topics or has_classes):
         raise TypeError(
-            "search_n_components needs a topic model of counts, such as BayesianLDA(), or a Pipeline that ends in one; "
-            f"got {model!r}."
+            "search_n_components needs a topic model of counts, such as BayesianLDA(), a LatentClassModel(), or a "
+            f"Pipeline that ends in one; got {model!r}."
         )
     X = np.asarray(X) if isinstance(X, (list, tuple)) else X
     by_row = {name: fit_params[name] for name in _ROW_PARAMS if fit_params.get(name) is not None}
@@ -139,11 +155,17 @@ def search_n_components(
             step = clone(step)
             train, test, X = step.fit_transform(train), step.transform(test), step.transform(X)
     given = {name: value for name, value in fit_params.items() if name not in by_row}
+    evaluated = _evaluated if has_topics else _classified
     fits = Parallel(n_jobs=n_jobs)(
-        delayed(_evaluated)(clone(model).set_params(n_components=int(value)), train, test, {**given, **train_rows},
-                            test_rows, X, by_row, n_words)
+        delayed(evaluated)(clone(model).set_params(n_components=int(value)), train, test, {**given, **train_rows},
+                           test_rows, X, by_row, n_words)
         for value in values
     )  # fmt: skip
+    return as_table(_of_topics(values, fits) if has_topics else _of_classes(values, fits, test_rows))
+
+
+def _of_topics(values, fits):
+    """The table of topic models, from what `_evaluated` returns for each value."""
     completions = [completion for completion, _ in fits]
     best = max(completions, key=lambda completion: completion.score)
     differences = [paired_difference(completion, best) for completion in completions]
@@ -156,7 +178,45 @@ def search_n_components(
         "difference_error": [each.standard_error for each in differences],
     }
     columns |= {name: [found[name] for _, found in fits] for name in fits[0][1]}
-    return as_table({name: np.asarray(column) for name, column in columns.items()})
+    return {name: np.asarray(column) for name, column in columns.items()}
+
+
+def _of_classes(values, fits, test_params):
+    """The table of latent class models, from what `_classified` returns for each value."""
+    weight = test_params.get("sample_weight")
+    each = np.stack([densities for densities, _ in fits])
+    weight = np.ones(each.shape[1]) if weight is None else np.asarray(weight, dtype=np.float64)
+    share = weight / weight.sum()
+    scores = each @ share
+    apart = each - each[np.argmax(scores)]
+    columns = {
+        "n_components": values,
+        "score": scores,
+        "standard_error": _errors(each, share),
+        "difference": apart @ share,
+        "difference_error": _errors(apart, share),
+    }
+    columns |= {name: [found[name] for _, found in fits] for name in fits[0][1]}
+    return {name: np.asarray(column) for name, column in columns.items()}
+
+
+def _errors(values, share):
+    """Standard errors of weighted means of rows of ``values``, (n_models,), whose columns have weights ``share``."""
+    away = values - (values @ share)[:, None]
+    n = max(2, share.size)
+    return np.sqrt(n / (n - 1.0) * (away**2 @ share**2))
+
+
+def _classified(model, train, test, fit_params, test_params, X, params, n_words):
+    """Fit a model; return the log densities of held-out rows, and the quality of classes and duration by name."""
+    began = time.perf_counter()
+    with warnings_about(f"n_components={model.n_components}"):
+        model.fit(train, **fit_params)
+    seconds = time.perf_counter() - began
+    given = {name: value for name, value in test_params.items() if name != "sample_weight"}
+    of_train = {name: value for name, value in fit_params.items() if name in ("metadata", "sample_weight")}
+    found = {**model._classification(train, **of_train), "seconds": seconds}
+    return model.score_samples(test, **given), found
 
 
 def _evaluated(model, train, test, fit_params, test_params, X, params, n_words):

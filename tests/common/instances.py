@@ -21,6 +21,7 @@ from sk_sgmcmc import (
     DMRTopicModel,
     DPCategoricalMixture,
     GammaProcessTopicModel,
+    LatentClassModel,
     SphericalAdmixtureModel,
     StructuralTopicModel,
     TopicClassifier,
@@ -140,6 +141,13 @@ def _answers():
     return (X,)
 
 
+def _mixed():
+    """Categories, counts and measurements, with missing entries."""
+    answers, rng = _answers()[0][:, :3], np.random.default_rng(1)
+    z = np.arange(90) % 2
+    return (np.column_stack([answers, rng.poisson(np.where(z, 12, 3)), rng.normal(100.0 * z, 40.0)]),)
+
+
 def _binary():
     X = (_answers()[0] > 0).astype(float)
     X[5, 2] = np.nan
@@ -172,6 +180,7 @@ DATA = {
     "rows": _rows,
     "answers": _answers,
     "binary": _binary,
+    "mixed": _mixed,
 }
 
 _SMALL = {"n_components": 3, "n_iter": 16}
@@ -255,6 +264,8 @@ ESTIMATORS = [
     ),
     Case("dp-fresh", DPCategoricalMixture(n_iter=16, batch_size=20, assignments="fresh")),
     Case("dp-sgrld", DPCategoricalMixture(n_iter=16, batch_size=20, assignments="fresh", sampler="sgrld")),
+    Case("dp-mixed", DPCategoricalMixture(likelihood="mixed", n_iter=16), "mixed", sampler="gibbs"),
+    Case("latent-class", LatentClassModel(2, n_iter=16), "mixed", sampler="gibbs", wrong_sampler="scir"),
     Case("dp-slices", DPCategoricalMixture(likelihood="categorical", sampler="slice-gibbs", n_iter=16), "answers"),
 ]  # fmt: skip
 # One of each class, for checks that say nothing about the sampler.
@@ -264,7 +275,7 @@ DEFAULTS = [
     if case.id
     in {
         "lda", "dmr", "structural", "topic-regressor", "topic-classifier", "gamma-process", "sam", "vmf", "logistic",
-        "linear", "poisson", "negative-binomial", "gaussian", "dp",
+        "linear", "poisson", "negative-binomial", "gaussian", "dp", "latent-class",
     }
 ]  # fmt: skip
 # Count topic models, whose components are distributions over words: all of them, and one of each class.
@@ -278,6 +289,6 @@ CHECKED = [
     if case.id
     in {
         "lda", "dmr-plain", "structural", "topic-regressor", "topic-classifier", "gamma-process", "sam", "vmf",
-        "logistic", "linear", "poisson", "negative-binomial", "gaussian", "dp",
+        "logistic", "linear", "poisson", "negative-binomial", "gaussian", "dp", "latent-class",
     }
 ]  # fmt: skip

@@ -229,6 +229,14 @@ def check_fitted(model, *, anew=True):
         case "DPCategoricalMixture":
             require(model.n_clusters_ >= 1, "n_clusters_ is below 1", f"{model.n_clusters_}")
             require((model.samples_["n_clusters"] >= 1).all(), "a draw has no cluster")
+        case "LatentClassModel":
+            K = model.samples_["weights"].shape[2]
+            require(model.weights_.shape == (K,), "weights_ has a wrong shape", f"{model.weights_.shape}")
+            _sums_to_one("samples_['weights']", model.samples_["weights"])
+            _finite("samples_['components']", model.samples_["components"])
+            if hasattr(model, "coef_"):
+                shape = (K, len(model.metadata_names_) + 1)
+                require(model.coef_.shape == shape, "coef_ of metadata has a wrong shape", f"{model.coef_.shape}")
         case "DMRTopicModel" | "StructuralTopicModel":
             shape = (K, len(model.metadata_names_) + 1)
             require(model.coef_.shape == shape, "coef_ of metadata has a wrong shape", f"{model.coef_.shape}")

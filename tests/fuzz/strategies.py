@@ -17,7 +17,7 @@ ESTIMATORS = (
     "BayesianLDA", "DMRTopicModel", "StructuralTopicModel", "GammaProcessTopicModel", "SphericalAdmixtureModel",
     "DPCategoricalMixture", "BayesianLogisticRegression", "BayesianGaussian", "VonMisesFisherMixture",
     "BayesianLinearRegression", "BayesianPoissonRegressor", "TopicRegressor", "TopicClassifier",
-    "BayesianNegativeBinomialRegressor",
+    "BayesianNegativeBinomialRegressor", "LatentClassModel",
 )  # fmt: skip
 COUNT_MODELS = ESTIMATORS[:4]
 COUNT_REGRESSIONS = ("BayesianPoissonRegressor", "BayesianNegativeBinomialRegressor")
@@ -42,6 +42,7 @@ COMPILED = (
     ("BayesianPoissonRegressor", "sghmc"), ("BayesianNegativeBinomialRegressor", "sghmc"),
     ("TopicRegressor", "gibbs"), ("TopicClassifier", "gibbs"),
     ("DPCategoricalMixture", "scir"), ("DPCategoricalMixture", "sgrld"), ("DPCategoricalMixture", "gibbs"),
+    ("LatentClassModel", "gibbs"),
 )  # fmt: skip
 
 
@@ -141,7 +142,7 @@ SENSIBLE = {
     "concentration_prior": (1.0, 1e-6, 1e6, _pair(1.0, 1.0), [1, 2], _pair(1e-3, 1e3), _pair(1.0, 0.0), _pair(1.0)),
     "rate_prior": (_pair(1.0, 1.0), [1, 2], _pair(1e-6, 1e6), _pair(0.0, 1.0), _pair(1.0, float("nan"))),
     "scale_prior": (_pair(0.01, 0.01), [1, 2], _pair(1e6, 1e-6), _pair(-1.0, 1.0)),
-    "likelihood": ("multinomial", "bernoulli", "categorical"),
+    "likelihood": ("multinomial", "bernoulli", "categorical", "mixed"),
     "category_prior": (*PRIORS, _full(0.5, "V"), _full(0.5, "K"), _full(0.5, 3), [0.5, 0.5]),
     "partition_loss": ("vi", "binder"),
     "prior_scale": (*PRIORS, "auto"),
@@ -180,6 +181,14 @@ SENSIBLE = {
     "topics_sampler": (None, "scir", "sgrld", "gibbs", "sghmc", "hmc", "no-such-sampler"),
     "weights": ("replication", "survey"),
     "weight_concentration_prior": PRIORS,
+    "columns": (
+        "auto", {"~": "dict", "of": [[0, "continuous"]]}, {"~": "dict", "of": [[0, "ordinal"], [1, "count"]]},
+        {"~": "dict", "of": [["w0", "categorical"]]}, {"~": "dict", "of": [[0, "other"]]},
+    ),
+    "ordinal_prior": PRIORS,
+    "count_prior": PRIORS,
+    "continuous_prior": ((0.1, 2.0, 0.5), [1.0, 1.0, 1.0], (0.1, 2.0), (0.0, 1.0, 1.0)),
+    "n_starts": (0, 1, 10),
     "weight_concentration_prior_type": ("dirichlet_process", "dirichlet_distribution"),
 }  # fmt: skip
 
@@ -322,8 +331,10 @@ KINDS = {
     "BayesianLinearRegression": ("normal", "normal", "counts"),
     "BayesianPoissonRegressor": ("normal", "normal", "counts"),
     "BayesianNegativeBinomialRegressor": ("normal", "normal", "counts"),
+    "LatentClassModel": ("normal", "counts", "binary", "codes"),
 }
 DP_KINDS = {"multinomial": ("counts",), "bernoulli": ("binary",), "categorical": ("codes", "binary")}
+DP_KINDS["mixed"] = KINDS["LatentClassModel"]
 
 # Rows that answers and further fits are asked about: those of the first fit, or others.
 OTHER_ROWS = ("same", "same", "same", "one row", "seed", "empty rows", "narrow", "wide", "nan", "other form", "no rows")
@@ -419,11 +430,11 @@ def estimator_cases(draw, pairs=PAIRS, *, common=False, malformed=True):
         if _rarely(draw, 6):
             case["y"] = draw(st.sampled_from(LABELS))
     weighted = ("BayesianLogisticRegression", "BayesianLinearRegression", *COUNT_REGRESSIONS)
-    if name in (*weighted, "DPCategoricalMixture") and _rarely(draw, 4):
+    if name in (*weighted, "DPCategoricalMixture", "LatentClassModel") and _rarely(draw, 4):
         case["sample_weight"] = draw(st.sampled_from(WEIGHTS))
     if name in COUNT_REGRESSIONS and _rarely(draw, 3):
         case["exposure"] = draw(st.sampled_from(WEIGHTS))
-    if name in ("DMRTopicModel", "StructuralTopicModel") and not _rarely(draw, 5):
+    if name in ("DMRTopicModel", "StructuralTopicModel", "LatentClassModel") and not _rarely(draw, 5):
         forms = (*METADATA_FORMS, *(("malformed",) if malformed and _rarely(draw, 20) else ()))
         case["metadata"] = {
             "form": draw(st.sampled_from(forms)),

@@ -129,6 +129,13 @@ def codes(n_values):
     return X
 
 
+def mixed():
+    """Codes, measurements and counts, with a missing cell."""
+    X = np.column_stack([codes(3), rows(), np.arange(30) * 7 % 23])
+    X[3, 0] = np.nan
+    return X
+
+
 def weights():
     return 0.5 + np.arange(30) % 4 / 2.0
 
@@ -185,6 +192,8 @@ DATA: dict[str, Callable] = {
     "blocks and metadata": lambda: _in_blocks(metadata=metadata()),
     "codes": lambda: _data(codes(3)),
     "weighted codes": lambda: _data(codes(3), sample_weight=weights()),
+    "mixed rows": lambda: _data(mixed(), sample_weight=weights()),
+    "mixed rows and metadata": lambda: _data(mixed(), metadata=metadata()),
     "binary": lambda: _data(codes(2)),
     "directions": lambda: _data(directions()),
     "rows": lambda: _data(rows()),
@@ -267,6 +276,7 @@ USUAL = {
     "GammaProcessTopicModel": ("counts", {"n_components": 4, "n_inner": 3}),
     "SphericalAdmixtureModel": ("directions", {"n_components": 3, "n_inner": 2}),
     "DPCategoricalMixture": ("counts", {}),
+    "LatentClassModel": ("mixed rows", {"n_components": 2}),
     "VonMisesFisherMixture": ("directions", {"n_components": 3, "n_inner": 2}),
     "BayesianLogisticRegression": ("two classes", {}),
     "BayesianLinearRegression": ("responses", {}),
@@ -343,6 +353,9 @@ CASES = (
          likelihood="categorical", weights="survey", **BATCH),
     _fit("DPCategoricalMixture", "scir, multinomial, fresh", sampler="scir", likelihood="multinomial",
          assignments="fresh", **BATCH),
+    _fit("DPCategoricalMixture", "gibbs, mixed", "mixed rows", sampler="gibbs", likelihood="mixed"),
+    _fit("LatentClassModel", "None"),
+    _fit("LatentClassModel", "None, metadata", "mixed rows and metadata", weights="survey"),
     _fit("VonMisesFisherMixture", "None"),
     _fit("VonMisesFisherMixture", "gibbs, kappa of each", sampler="gibbs", kappa=[2.0, 5.0, 9.0]),
     _fit("VonMisesFisherMixture", "gmc, process", sampler="gmc", weight_concentration_prior_type="dirichlet_process"),

@@ -115,7 +115,7 @@ def _run_estimator(case):
     }.items():
         try:
             draws = digest(run_it().samples_)
-        except ValueError:  # some samplers refuse `partial_fit`
+        except (ValueError, AttributeError):  # some samplers refuse `partial_fit`, and some estimators have none
             draws = REFUSED
         found[way] = AS_FIT if draws == found["fit"] and way in ("jobs", "resume") else draws
     return found

@@ -23,7 +23,7 @@ from tests.common.instances import DEFAULTS
 from tests.conftest import importorskip
 
 REGRESSIONS = (BayesianLinearRegression, BayesianPoissonRegressor, BayesianNegativeBinomialRegressor)
-WITH_ROWS = {"vmf", "logistic", "linear", "poisson", "negative-binomial", "gaussian", "dp"}
+WITH_ROWS = {"vmf", "logistic", "linear", "poisson", "negative-binomial", "gaussian", "dp", "latent-class"}
 
 
 @pytest.fixture

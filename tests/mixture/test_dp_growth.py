@@ -275,7 +275,7 @@ def test_levels_are_those_of_the_first_call():
     with pytest.warns(UserWarning, match="never in column 'q1'"):
         model.partial_fit(other)
     assert model._kept.n_rows == 200 and model.samples_["components"].shape[-1] == 17
-    assert model._kept.as_csr(np.arange(160, 200))[:, model._layout.block == 1].nnz == 0  # missing
+    assert model._kept.selected(np.arange(160, 200))[:, model._layout.block == 1].nnz == 0  # missing
 
 
 # ---------------------------------------------------------------------------------------------------------- forgetting

@@ -121,7 +121,7 @@ def test_a_sweep_is_that_of_the_slow_version(likelihood, global_random_seed):
 
     chain = make_chain("collapsed", likelihood, 1.3, global_random_seed, 10, n_start=2)
     chain.current()  # starts it
-    own = chain.data.as_csr(np.arange(5)).toarray()
+    own = chain.data.selected(np.arange(5)).toarray()
     given = encoded(ROWS[likelihood], likelihood)[0].toarray()
     X = ROWS[likelihood][[int(np.flatnonzero((given == row).all(axis=1))[0]) for row in own]]
     slow, twin = chain.z.copy(), np.random.default_rng(global_random_seed)
@@ -173,7 +173,7 @@ def calibration_ranks(seed, n_replicates, n_draws=7, thin=6, **arguments):
         draws = []
         for _ in range(n_draws):
             chain.run(chain.step + (40 if not draws else thin))
-            own = np.lexsort(chain.data.as_csr(np.arange(8)).toarray().T)
+            own = np.lexsort(chain.data.selected(np.arange(8)).toarray().T)
             draws.append(truths(chain.concentration, chain.z[own], X[order], rng))
         below = np.array(draws) < truths(alpha, np.array(z)[order], X[order], rng)
         ranks.append(below.sum(axis=0))

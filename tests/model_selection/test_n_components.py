@@ -76,7 +76,7 @@ def test_wrong_values_are_refused(values):
 
 @pytest.mark.parametrize("estimator", [VonMisesFisherMixture(), BayesianLDA, make_pipeline(VonMisesFisherMixture())])
 def test_models_without_topics_of_words_are_refused(estimator):
-    with pytest.raises(TypeError, match=r"such as BayesianLDA\(\), or a Pipeline that ends in one; got "):
+    with pytest.raises(TypeError, match=r"such as BayesianLDA\(\), a LatentClassModel\(\), or a Pipeline"):
         search_n_components(estimator, X, [2])
 
 

@@ -16,6 +16,7 @@ from sk_sgmcmc import (
     DMRTopicModel,
     DPCategoricalMixture,
     GammaProcessTopicModel,
+    LatentClassModel,
     SphericalAdmixtureModel,
     StructuralTopicModel,
     TopicClassifier,
@@ -88,6 +89,12 @@ def densities_and_mixtures(X: Floats, codes: Integers) -> None:
     mixture.top_categories(3)["probability"]
     mixture.profile_table()
     mixture.n_clusters_posterior()
+    classes = LatentClassModel(3, columns={"age": "continuous"}, formula="~ x", weights="survey")
+    assert_type(classes.fit(codes, metadata={"x": X[:, 0]}, sample_weight=np.ones(len(codes))), LatentClassModel)
+    assert_type(classes.predict_proba(codes, metadata={"x": X[:, 0]}), Floats)
+    assert_type(classes.score(codes), float)
+    classes.profile_table(interval=0.5)
+    classes.effects("x", at=[0.0, 1.0])
     directions = VonMisesFisherMixture(4, kappa=[10.0] * 4, weight_concentration_prior_type="dirichlet_process")
     assert_type(directions.fit(X).predict(X), Integers)
     assert_type(directions.score(X), float)

@@ -3,7 +3,15 @@
 import numpy as np
 
 import sk_sgmcmc
-from sk_sgmcmc import BayesianLDA, BayesianLinearRegression, DMRTopicModel, DPCategoricalMixture, metrics, samplers
+from sk_sgmcmc import (
+    BayesianLDA,
+    BayesianLinearRegression,
+    DMRTopicModel,
+    DPCategoricalMixture,
+    LatentClassModel,
+    metrics,
+    samplers,
+)
 from sk_sgmcmc.callbacks import Checkpoint
 from sk_sgmcmc.inspection import TopicWordsDisplay
 from sk_sgmcmc.targets import GaussianMean, Simplex
@@ -21,6 +29,7 @@ def constructors() -> None:
     BayesianLDA(n_sweeps=5)  # type: ignore[arg-type]
     BayesianLDA(callbacks=5)  # type: ignore[arg-type]
     BayesianLinearRegression(prior="cauchy")  # type: ignore[arg-type]
+    LatentClassModel(columns="guess")  # type: ignore[arg-type]
     DPCategoricalMixture(partition_loss="rand")  # type: ignore[arg-type]
     samplers.SGLD(step_size="large")  # type: ignore[arg-type]
     samplers.SGHMC(scheme="leapfrog")  # type: ignore[arg-type]

@@ -24,8 +24,8 @@ _ONE = 2.0**20  # fixed-point scale: weights are hashed as whole multiples of 1 
 
 _LARGEST_CODE = 2.0**53  # float64 represents all whole numbers up to here
 
-MULTINOMIAL, CATEGORICAL, BERNOULLI = KINDS = 0, 1, 2
-KIND_OF = {"multinomial": MULTINOMIAL, "categorical": CATEGORICAL, "bernoulli": BERNOULLI}
+MULTINOMIAL, CATEGORICAL, BERNOULLI, MIXED = 0, 1, 2, 3  # the last one is of `MixedLayout`
+KIND_OF = {"multinomial": MULTINOMIAL, "categorical": CATEGORICAL, "bernoulli": BERNOULLI, "mixed": MIXED}
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +129,11 @@ class Cells:
         log_zero = np.log(np.maximum(1.0 - p, 1e-17))
         return np.concatenate([np.log(p) - log_zero, -log_zero]), log_zero.sum(axis=0)
 
+    def log_density(self, X, components):
+        """Log density of encoded rows under each component, (n_rows, n_components)."""
+        per_cell, per_row = self.tables(components)
+        return X @ per_cell + per_row
+
 
 @dataclass(frozen=True, eq=False)
 class RowData:
@@ -207,7 +212,7 @@ class RowData:
         """Mean weight of the stored rows; 1 if all weights passed by the user are whole."""
         return self.weights.mean()
 
-    def as_csr(self, rows):
+    def selected(self, rows):
         """Selected rows as an encoded matrix, without their weights."""
         return sparse.csr_array((self.entries, self.cells, self.indptr), shape=(self.n_rows, self.layout.n_cells))[rows]
 
@@ -292,7 +297,7 @@ def encode_binary(X, whom):
     return encoded
 
 
-def _columns(X):
+def columns_of(X):
     """List of (values, declared levels) of the columns of a table or array; the levels are None if undeclared."""
     if not hasattr(X, "columns"):
         X = np.asarray(X)
@@ -309,7 +314,7 @@ def _columns(X):
     return out
 
 
-def _places_of(values, levels):
+def places_of(values, levels):
     """Index of each value in ``levels``, found by equality or else by its text; -1 for unknown values."""
     exact, as_text = ({key(level): c for c, level in enumerate(levels)} for key in (_hashable, str))
     return np.array([exact.get(_hashable(v), as_text.get(str(v), -1)) for v in values], dtype=np.int64)
@@ -328,7 +333,7 @@ def is_missing(values):
     return np.array([v is None or type(v).__name__ in ("NAType", "NaTType") or v != v for v in values], dtype=bool)
 
 
-def _as_numbers(values):
+def as_numbers(values):
     """Convert values to float64 if all are numbers, else return None; text such as "1" is not a number."""
     if values.dtype.kind in "US":
         return None
@@ -349,35 +354,35 @@ def find_levels(X):
         One array per column, with at least one level.
     """
     levels = []
-    for j, (values, declared) in enumerate(_columns(X)):
+    for j, (values, declared) in enumerate(columns_of(X)):
         seen = values[~is_missing(values)]
         if declared is not None:
             levels.append(declared if declared.size else np.array([None], dtype=object))
-            warn_of_levels(declared, len(set(seen)), len(values), f"Column {_name(X, j)} of X")
+            warn_of_levels(declared, len(set(seen)), len(values), f"Column {name_of(X, j)} of X")
             continue
-        numbers = _as_numbers(seen)
+        numbers = as_numbers(seen)
         if numbers is None:
             levels.append(np.array(sorted({str(v) for v in seen}), dtype=object))
-            warn_of_levels(levels[-1], levels[-1].size, len(values), f"Column {_name(X, j)} of X")
+            warn_of_levels(levels[-1], levels[-1].size, len(values), f"Column {name_of(X, j)} of X")
             continue
         codes = np.unique(numbers) if numbers.size else np.zeros(1)
         if codes[0] < 0 or np.any(codes != np.floor(codes)) or codes[-1] > _LARGEST_CODE:
             raise ValueError(
-                f'likelihood="categorical" needs whole codes from 0 up, strings, or categoricals; column {_name(X, j)} '
-                f"of X runs from {codes[0]:g} to {codes[-1]:g}. Mark missing entries by NaN, and cut numbers "
-                "into classes, for example with sklearn.preprocessing.KBinsDiscretizer."
+                'likelihood="categorical" needs whole codes from 0 up, strings, or categoricals; column '
+                f"{name_of(X, j)} of X runs from {codes[0]:g} to {codes[-1]:g}. Mark missing entries by NaN, and cut "
+                "numbers into classes, for example with sklearn.preprocessing.KBinsDiscretizer."
             )
         if codes.size > 2 and codes[-1] > _FAR * max(codes[-2], 1):
             warn_user(
-                f"Column {_name(X, j)} of X holds the codes {codes[0]:.0f} to {codes[-2]:.0f}, and {codes[-1]:.0f}, "
+                f"Column {name_of(X, j)} of X holds the codes {codes[0]:.0f} to {codes[-2]:.0f}, and {codes[-1]:.0f}, "
                 f"which counts as a level like the others. If {codes[-1]:.0f} marks missing entries, pass NaN there."
             )
         levels.append(codes.astype(np.int64))
-        warn_of_levels(levels[-1], codes.size, len(values), f"Column {_name(X, j)} of X")
+        warn_of_levels(levels[-1], codes.size, len(values), f"Column {name_of(X, j)} of X")
     return levels
 
 
-def _name(X, j):
+def name_of(X, j):
     """Name of column j, or its index if X has no column names."""
     return repr(X.columns[j]) if hasattr(X, "columns") else j
 
@@ -420,18 +425,18 @@ def encode_categories(X, levels):
     """Encode categories as CSR with a 1 in the cell of each entry's level; unknown levels count as missing."""
     starts = np.concatenate([[0], np.cumsum([len(of) for of in levels])])
     rows, cells, unknown = [], [], []
-    for j, (values, _) in enumerate(_columns(X)):
+    for j, (values, _) in enumerate(columns_of(X)):
         there = np.flatnonzero(~is_missing(values))
         if levels[j].dtype == object:
-            code = _places_of(values[there], levels[j])
+            code = places_of(values[there], levels[j])
         else:
-            numbers = _as_numbers(values[there])
+            numbers = as_numbers(values[there])
             if numbers is None:
                 raise ValueError(f"column {j} of X holds text, but held numbers when the mixture was fitted.")
             place = np.minimum(np.searchsorted(levels[j], numbers), len(levels[j]) - 1)
             code = np.where(levels[j][place] == numbers, place, -1)
         if np.any(code < 0):
-            unknown.append(f"{values[there][code < 0][0]} in column {_name(X, j)}")
+            unknown.append(f"{values[there][code < 0][0]} in column {name_of(X, j)}")
         rows.append(there[code >= 0])
         cells.append(starts[j] + code[code >= 0])
     if unknown:

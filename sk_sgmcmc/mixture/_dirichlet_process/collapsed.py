@@ -154,6 +154,7 @@ class CollapsedChain(ClusterChain):
         Number of pairs of rows for which a split or a merge is proposed in each sweep.
     """
 
+    _of_slots = ("counts", "sizes", "zeros")  # arrays whose last axis is that of the slots
     _order = staticmethod(adjacent)  # the order in which rows are visited does not affect the posterior
 
     def __init__(self, seed, plan, layout, concentration_prior, *, n_start=None, n_pairs=_PAIRS_PER_PASS):
@@ -161,10 +162,14 @@ class CollapsedChain(ClusterChain):
         self.n_start = n_start
         self.n_pairs = n_pairs
         self.left = 0
-        self.counts = np.zeros((layout.n_cells + layout.n_blocks, _SPARE))
-        self.sizes, self.zeros = np.zeros(_SPARE), np.zeros(_SPARE)
+        self._make_slots(_SPARE)
         self.state = np.zeros(2, dtype=np.int64)
         self.moves = np.zeros(3, dtype=np.int64)  # pairs proposed, splits accepted, merges accepted
+
+    def _make_slots(self, n):
+        """Make arrays for n free slots."""
+        self.counts = np.zeros((self.layout.n_cells + self.layout.n_blocks, n))
+        self.sizes, self.zeros = np.zeros(n), np.zeros(n)
 
     def restart(self, plan):
         super().restart(plan)
@@ -204,7 +209,7 @@ class CollapsedChain(ClusterChain):
         new = n + max(_SPARE, n // 2)
         rank = np.full(self.sizes.size, -1, dtype=np.int32)
         rank[slots] = np.arange(n)
-        for name in ("counts", "sizes", "zeros"):
+        for name in self._of_slots:
             old = getattr(self, name)
             grown = np.zeros((*old.shape[:-1], new))
             grown[..., :n] = old[..., slots]
@@ -221,10 +226,14 @@ class CollapsedChain(ClusterChain):
             self._fade()
             return
         n_start = self.n_start or max(1, min(_START_CLUSTERS, data.n_rows // _ROWS_PER_START))
-        self.z, self.counts, self.sizes = dealt(data, n_start, self.rng)
-        self.zeros = np.zeros(n_start)
+        self._deal(n_start)
         self._rearrange(np.flatnonzero(self.sizes > 0))
         self._recompute_zeros()
+
+    def _deal(self, n_clusters):
+        """Assign rows to clusters at random."""
+        self.z, self.counts, self.sizes = dealt(self.data, n_clusters, self.rng)
+        self.zeros = np.zeros(n_clusters)
 
     def _recompute_zeros(self):
         if self.layout.kind == BERNOULLI:
@@ -271,16 +280,27 @@ class CollapsedChain(ClusterChain):
         """Draw the labels of some rows, each given all others, and then the concentration."""
         mean, done = self.data.mean_weight, 0
         while True:
-            done = kernels.sweep_rows(
-                rows, done, *self._arrays(), self.concentration * mean, self.z, self.counts, self.sizes, self.zeros,
-                self.state, self.rng,
-            )  # fmt: skip
+            done = self._sweep_from(rows, done)
             if done == rows.size:
                 break
             self._rearrange(np.flatnonzero(self.sizes > 0))
         if self.state[0] > 1.2 * self.state[1] + 4:  # empty slots in between cost as much time as occupied ones
             self._rearrange(np.flatnonzero(self.sizes > 0))
         self.learn_concentration(int(self.state[1]), self.sizes.sum() / mean)
+
+    def _sweep_from(self, rows, first):
+        """Draw the labels of ``rows[first:]`` until no slot is free; returns the position after the last row drawn."""
+        return kernels.sweep_rows(
+            rows, first, *self._arrays(), self.concentration * self.data.mean_weight, self.z, self.counts, self.sizes,
+            self.zeros, self.state, self.rng,
+        )  # fmt: skip
+
+    def _split_or_merge(self, pair):
+        """Propose a split or a merge, chosen by a pair of rows; returns the outcome of the kernel."""
+        return kernels.split_merge(
+            pair, *self._arrays(), self.concentration, self.data.mean_weight, self.z, self.counts, self.sizes,
+            self.zeros, self.state, self.rng,
+        )  # fmt: skip
 
     def _advance(self, until):
         if self.z is None:
@@ -297,15 +317,10 @@ class CollapsedChain(ClusterChain):
     def _move_groups(self):
         if self.data.n_rows < 2:
             return
-        mean = self.data.mean_weight
         for _ in range(self.n_pairs):
             if self.state[1] == self.sizes.size:
                 self._rearrange(np.flatnonzero(self.sizes > 0))
-            pair = self.rng.integers(self.data.n_rows, size=2)
-            outcome = kernels.split_merge(
-                pair, *self._arrays(), self.concentration, mean, self.z, self.counts, self.sizes,
-                self.zeros, self.state, self.rng,
-            )  # fmt: skip
+            outcome = self._split_or_merge(self.rng.integers(self.data.n_rows, size=2))
             self.moves += 1, outcome == 1, outcome == 2
 
     def current_draw(self):

@@ -13,9 +13,13 @@ from ...utils._numbers import holds_texts, real_array
 from ...utils._sklearn import check_sample_weight, validate_data
 from ...utils._tables import aligned
 from ...utils.corpus import warn_of_other_values
+from .._mixed.columns import Priors
+from .._mixed.layout import CanonicalOrder, MixedLayout
+from .._mixed.rows import MixedRows
 from .cells import (
     CATEGORICAL,
     KIND_OF,
+    MIXED,
     MULTINOMIAL,
     Cells,
     RowData,
@@ -58,14 +62,43 @@ class CheckedInput:
 
     def _checked_rows(self, X, sample_weight, *, reset):
         (sample_weight,) = aligned(X, sample_weight=sample_weight)
+        if self._is_mixed(reset):
+            return self._checked_mixed_rows(X, sample_weight, reset=reset)
         X = self._encoded(X, reset=reset)
-        weight = self._checked_weights(X, sample_weight)
+        weight = self._checked_weights(X, sample_weight, np.diff(X.indptr))
         if reset:
             is_nominal = self._layout.kind == CATEGORICAL
             self._level_places = places_of_levels(X, weight, self._layout.block) if is_nominal else None
         return X, weight
 
-    def _checked_weights(self, X, sample_weight):
+    def _is_mixed(self, reset):
+        return (KIND_OF[self.likelihood] if reset else self._layout.kind) == MIXED
+
+    def _checked_mixed_rows(self, X, sample_weight, *, reset):
+        """As `_checked_rows`, for columns of several kinds."""
+        X = checked_table(self, X, reset=reset)
+        n, p = X.shape
+        weight = self._checked_weights(np.broadcast_to(np.int8(0), (n, 1)), sample_weight, np.full(n, p))
+        if reset:
+            self._layout = MixedLayout.fit(X, self.columns, weight, Priors(self._checked_category_prior()))
+            self.column_kinds_ = {column.name: column.kind for column in self._layout.columns}
+        cells = self._layout.encode(X)
+        if reset:
+            self._order = CanonicalOrder.make(self._layout, cells, weight)
+            self._level_places = self._order.entries
+        return cells, weight
+
+    def _checked_category_prior(self):
+        prior = real_array("category_prior", self.category_prior)
+        shapes = (), (self.n_features_in_,)
+        if prior.shape not in shapes or not np.all(prior > 0) or not np.all(np.isfinite(prior)):
+            raise ValueError(
+                f"category_prior={self.category_prior!r} must be a positive number, or one for each of the "
+                f"{self.n_features_in_} columns."
+            )
+        return prior
+
+    def _checked_weights(self, X, sample_weight, n_entries):
         if sample_weight is None:
             return None
         weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -74,7 +107,7 @@ class CheckedInput:
         if self.weights == "survey":
             weight = scaled_to_effective_size(weight)
         total = weight.sum()
-        needed = np.sum(np.maximum(np.round(weight), 1.0) * (40.0 + 20.0 * np.diff(X.indptr)), where=weight > 0)
+        needed = np.sum(np.maximum(np.round(weight), 1.0) * (40.0 + 20.0 * n_entries), where=weight > 0)
         if needed > _MOST_BYTES:
             raise ValueError(
                 f"sample_weight sums to {weight.sum():g}; a weight w stands for w equal rows, and these would need "
@@ -95,13 +128,10 @@ class CheckedInput:
         whom = type(self).__name__
         # A fitted model keeps its likelihood even if the parameter has been changed since.
         kind = KIND_OF[self.likelihood] if reset else self._layout.kind
+        if kind == MIXED:
+            return self._layout.encode(checked_table(self, X, reset=False))
         if kind == CATEGORICAL:
-            if hasattr(X, "columns"):
-                validate_data(self, X, reset=reset, skip_check_array=True)
-                # `skip_check_array` also skips the check that there are rows and columns.
-                check_array(np.broadcast_to(np.int8(0), X.shape), input_name="X", estimator=self)
-            else:
-                X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
+            X = checked_table(self, X, reset=reset)
             if reset:
                 self.categories_ = find_levels(X)
             encoded = encode_categories(X, self.categories_)
@@ -123,17 +153,7 @@ class CheckedInput:
                 warn_of_categories(encoded)
             sizes = [encoded.shape[1]] if kind == 0 else [2] * checked.shape[1]
         if reset:
-            prior = real_array("category_prior", self.category_prior)
-            if (
-                prior.shape not in ((), (self.n_features_in_,))
-                or not np.all(prior > 0)
-                or not np.all(np.isfinite(prior))
-            ):
-                raise ValueError(
-                    f"category_prior={self.category_prior!r} must be a positive number, or one for each of the "
-                    f"{self.n_features_in_} columns."
-                )
-            self._layout = Cells.make(kind, sizes, prior)
+            self._layout = Cells.make(kind, sizes, self._checked_category_prior())
         return encoded
 
     # -- data of the chains --------------------------------------------------------------------------------------
@@ -146,14 +166,18 @@ class CheckedInput:
         return data
 
     def _row_data(self, X, weight):
+        if self._layout.kind == MIXED:
+            return MixedRows.make(X, weight, self._order, *self._data_args)
         X = X if self._level_places is None else with_cells_at(self._level_places, X)
         return RowData.make(X, weight, self._layout, *self._data_args)
 
     def _digest(self, X, weight):
         """A digest by which a repeated block is recognised; None for small blocks, which may be equal by chance."""
+        weights = () if weight is None or np.all(weight == 1.0) else (weight,)
+        if self._layout.kind == MIXED:
+            return None if X.size < RECOGNISED else digest(X, *weights)
         if X.nnz < RECOGNISED:
             return None
-        weights = () if weight is None or np.all(weight == 1.0) else (weight,)
         return digest(X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data, *weights)
 
     def _bound_data(self, X, sample_weight=None):
@@ -185,6 +209,16 @@ class CheckedInput:
                 f"The chains that partial_fit would continue were not made for a stream of sampler={sampler!r} with "
                 f"assignments={self.assignments!r}; call partial_fit on a clone to start over."
             )
+
+
+def checked_table(estimator, X, *, reset):
+    """Check a table whose columns may be of any type, in the manner of scikit-learn."""
+    if hasattr(X, "columns"):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        # `skip_check_array` also skips the check that there are rows and columns.
+        check_array(np.broadcast_to(np.int8(0), X.shape), input_name="X", estimator=estimator)
+        return X
+    return validate_data(estimator, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
 
 
 def scaled_to_effective_size(weight):

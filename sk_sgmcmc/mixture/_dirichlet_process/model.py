@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from numbers import Integral, Real
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,15 +20,17 @@ from ...utils._parameters import keyword_parameters
 from ...utils._sklearn import DensityMixin, Interval, StrOptions
 from ...utils._tables import checked_names
 from ...utils._typing import AnyArray, MatrixLike
+from .cells import MIXED
 from .collapsed import BlockPlan, CollapsedChain
 from .input import MAX_ROWS, CheckedInput
+from .mixed import MixedChain
 from .results import FittedDPMixture
 from .slice import StickChain
 
 _BATCH = 10_000  # default number of rows in a minibatch
 _PASSES = DefaultSweeps(work=4e7, most=2000, usual=200, fewest=60, large=2e6)  # by the number of stored entries
 _FIRST_PASSES, _STREAM_PASSES = 50, 10  # passes over the first block of a stream, and over each later block
-_LIKELIHOODS = ("multinomial", "bernoulli", "categorical")
+_LIKELIHOODS = ("multinomial", "bernoulli", "categorical", "mixed")
 
 
 def collapses(pair):
@@ -59,7 +61,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
 
     Parameters
     ----------
-    likelihood : {"multinomial", "bernoulli", "categorical"}, default="multinomial"
+    likelihood : {"multinomial", "bernoulli", "categorical", "mixed"}, default="multinomial"
         Type of the entries of ``X``. Missing entries are ignored.
 
         - "multinomial": a count. All counts of a row are draws from one distribution over the columns.
@@ -67,6 +69,9 @@ class DPCategoricalMixture(  # type: ignore[misc]
         - "categorical": a category of its column; columns are independent. Pass whole codes from 0 up, strings or
           pandas categoricals, with NaN or None if missing. The levels of a column are those that occur, or those that a
           categorical dtype declares. How they are labelled does not matter.
+        - "mixed": columns of several kinds, with the priors of `LatentClassModel`. Requires `Gibbs`.
+    columns : "auto" or dict, default="auto"
+        For "mixed": kinds of the columns, as in `LatentClassModel`.
     concentration_prior : tuple of two float, or float, default=(1.0, 1.0)
         Shape and rate of the Gamma prior of :math:`\alpha`; a number is :math:`\alpha` itself.
     category_prior : float or array-like of shape (n_features,), default=0.5
@@ -101,6 +106,8 @@ class DPCategoricalMixture(  # type: ignore[misc]
         prior mean. Entries are columns (for "bernoulli", the probability of a 1), or levels, column after column.
     categories_ : list of ndarray
         Levels of each column. Only for "categorical".
+    column_kinds_ : dict
+        Kind of each column. Only for "mixed".
     n_samples_seen_ : int
         Number of rows since the last `fit`, or the first `partial_fit`; the rows of a block that `partial_fit`
         recognises count once.
@@ -143,6 +150,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
     See Also
     --------
     BayesianLDA : Topic model, in which each row mixes several components.
+    LatentClassModel : A fixed number of classes, and covariates of membership.
 
     Notes
     -----
@@ -197,7 +205,8 @@ class DPCategoricalMixture(  # type: ignore[misc]
     [60, 40]
     """
 
-    likelihood: Literal["multinomial", "bernoulli", "categorical"] = "multinomial"
+    likelihood: Literal["multinomial", "bernoulli", "categorical", "mixed"] = "multinomial"
+    columns: Literal["auto"] | Mapping[Any, str] = "auto"
     concentration_prior: float | tuple[float, float] = (1.0, 1.0)
     category_prior: float | ArrayLike = 0.5
     weights: Literal["replication", "survey"] = "replication"
@@ -213,6 +222,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
     _parameter_constraints = {
         **BaseSGMCMC._parameter_constraints,
         "likelihood": [StrOptions(set(_LIKELIHOODS))],
+        "columns": [StrOptions({"auto"}), dict],
         "concentration_prior": [Interval(Real, 0, None, closed="neither"), tuple, list],
         "category_prior": [Interval(Real, 0, None, closed="neither"), "array-like"],
         "weights": [StrOptions({"replication", "survey"})],
@@ -224,11 +234,12 @@ class DPCategoricalMixture(  # type: ignore[misc]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.likelihood != "categorical"
-        tags.input_tags.positive_only = True
+        has_levels = self.likelihood in ("categorical", "mixed")
+        tags.input_tags.sparse = not has_levels
+        tags.input_tags.positive_only = self.likelihood != "mixed"
         tags.input_tags.allow_nan = self.likelihood != "multinomial"
-        tags.input_tags.categorical = self.likelihood == "categorical"
-        tags.input_tags.string = self.likelihood == "categorical"
+        tags.input_tags.categorical = has_levels
+        tags.input_tags.string = has_levels
         return tags
 
     # -- fitting -------------------------------------------------------------------------------------------------
@@ -384,6 +395,11 @@ class DPCategoricalMixture(  # type: ignore[misc]
 
     def _stream(self, X, weight, sampler, pair, concentration):
         """Make passes over the rows of a block, while earlier rows stay in their clusters."""
+        if self._layout.kind == MIXED:
+            raise ValueError(
+                'With likelihood="mixed", partial_fit appends to rows that are kept, and cannot stream them. Set '
+                "keep_rows=True and total_samples=None, and do not call forget_rows."
+            )
         first, fresh = not hasattr(self, "_chains"), not collapses(pair)
         total = self.total_samples or (self._weight_seen if fresh else None)
         data = self._taken(X, weight, self._n_batch(sampler, pair, np.inf), total)
@@ -461,6 +477,9 @@ class DPCategoricalMixture(  # type: ignore[misc]
 
     # -- sampler and number of steps -------------------------------------------------------------------------------
 
+    def _offered(self):
+        return (("any", "conditionals"),) if self.likelihood == "mixed" else self._offers
+
     def _default_for(self, streams):
         return self._default_sampler if self.assignments == "fresh" else "gibbs"
 
@@ -475,6 +494,8 @@ class DPCategoricalMixture(  # type: ignore[misc]
         seeds = self._chain_seeds()[1:]
         if collapses(pair):
             self.sampler_ = sampler._resolved(None)
+            if self._layout.kind == MIXED:
+                return [MixedChain(seed, plan, self._order.layout, concentration) for seed in seeds]
             return [CollapsedChain(seed, plan, self._layout, concentration) for seed in seeds]
         if getattr(sampler, "parameterization", "expanded-mean") != "expanded-mean":
             raise ValueError(
@@ -492,7 +513,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
         return sampler._rows_read(MAX_ROWS, _BATCH if isinstance(self.batch_size, str) else int(self.batch_size))
 
     def _n_steps(self, pair, data):
-        return _PASSES.of(data.cells.size) * _steps_of_a_pass(pair, data)
+        return _PASSES.of(data.n_entries) * _steps_of_a_pass(pair, data)
 
     def _bytes_per_draw(self):
         return 4 * self.n_chains * 50 * self._layout.n_public

@@ -20,7 +20,7 @@ from ...utils._numbers import checked_count, interval_ends, interval_tails
 from ...utils._sklearn import ClassNamePrefixFeaturesOutMixin, TransformerMixin, available_if, check_sample_weight
 from ...utils._tables import aligned
 from ...utils._typing import FloatArray, IntArray, MatrixLike, Table
-from .cells import CATEGORICAL
+from .cells import CATEGORICAL, MIXED
 
 _PARTITION_ROWS = 3000  # largest number of rows from which the point partition is computed
 _PIECE = 20_000  # number of rows that are evaluated at once, to limit memory
@@ -34,11 +34,11 @@ def log_weights(X, weights, components, layout, base):
 
     The last column is for all components without rows; ``base`` is the log density of rows under the prior.
     """
-    per_cell, per_row = layout.tables(components)
+    density = layout.log_density(X, components)
     with np.errstate(divide="ignore"):
         known = np.log(weights)
         rest = np.log(max(1.0 - weights.sum(), 1e-300))
-    return np.concatenate([X @ per_cell + per_row + known, (base + rest)[:, None]], axis=1)
+    return np.concatenate([density + known, (base + rest)[:, None]], axis=1)
 
 
 def _responsibilities(log_weight, log_density=None):
@@ -48,7 +48,7 @@ def _responsibilities(log_weight, log_density=None):
     return np.exp(log_weight - log_density[:, None])
 
 
-def _mean(scores, sample_weight):
+def mean_score(scores, sample_weight):
     """Mean score of rows, weighted if weights are passed."""
     if sample_weight is None:
         return float(np.mean(scores))
@@ -82,7 +82,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         samples["components"][absent] = self._layout.prior_mean()
         data = chains[0].data
         rows = np.unique(np.linspace(0, data.n_rows - 1, min(_PARTITION_ROWS, data.n_rows)).round().astype(int))
-        self._find_clusters(samples, data.as_csr(rows))
+        self._find_clusters(samples, data.selected(rows))
         self.samples_["components"] = self._in_public_order(self.samples_["components"])
 
     def _in_public_order(self, components):
@@ -105,7 +105,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         partition, self.partition_loss_ = point_partition(labels, self.partition_loss)
         while True:
             order, part_of = _parts_of(partition, shares, flat["weights"])
-            held = sum(shares[s][:, [*order[s], n_slots]] @ part_of[s] for s in _spread(n_draws, _N_PREDICTED))
+            held = sum(shares[s][:, [*order[s], n_slots]] @ part_of[s] for s in spread(n_draws, _N_PREDICTED))
             found = np.bincount(held.argmax(axis=1), minlength=held.shape[1]) > 0
             if found.all():
                 break
@@ -138,7 +138,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         base = self._layout.base_log_density(X)
         components = self._in_public_order(now["components"])
         scores = logsumexp(log_weights(X, now["weights"], components, self._layout, base), axis=1)
-        return _mean(scores, sample_weight)
+        return mean_score(scores, sample_weight)
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         components = self.samples_["components"].reshape(-1, *self.samples_["components"].shape[2:])
         weights = weights.reshape(-1, weights.shape[-1])
         base = self._layout.base_log_density(X)
-        for s in _spread(len(weights), n_draws):
+        for s in spread(len(weights), n_draws):
             yield s, log_weights(X, weights[s], components[s], self._layout, base)
 
     def _in_pieces(self, X, answer):
@@ -301,7 +301,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """
         check_is_fitted(self)
         (sample_weight,) = aligned(X, sample_weight=sample_weight)
-        return _mean(self._log_probability(self._encoded(X)), sample_weight)
+        return mean_score(self._log_probability(self._encoded(X)), sample_weight)
 
     def co_clustering(self, X: MatrixLike) -> FloatArray:
         """Probability that each pair of rows belongs to the same component.
@@ -417,12 +417,16 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         n = checked_count("n", n)
         overall, probabilities = self._profiles(interval_tails(interval))
         features, levels = self._entry_names()
+        is_probability = np.ones(features.size, dtype=bool)
+        if self._layout.kind == MIXED:
+            is_probability = self._layout.entry_names()[2] == "probability"
         columns = {name: [] for name in ("cluster", "weight", "rank", "feature", "level", "probability", "low", "high",
                                          "overall", "lift")}  # fmt: skip
         for c, (mean, low, high) in enumerate(probabilities):
             # A probability below the smallest float64 in all draws gets lift 1.
-            lift = np.divide(mean, overall, out=np.ones_like(mean), where=overall > 0)
-            top = np.argsort(-xlogy(mean, lift), kind="stable")[:n]
+            lift = np.divide(mean, overall, out=np.ones_like(mean), where=is_probability & (overall > 0))
+            gain = np.where(is_probability, xlogy(mean, lift), -np.inf)
+            top = np.argsort(-gain, kind="stable")[: min(n, np.count_nonzero(is_probability))]
             columns["cluster"] += [c] * top.size
             columns["weight"] += [self.weights_[c]] * top.size
             columns["rank"] += range(1, top.size + 1)
@@ -431,7 +435,7 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             for name, value in (("probability", mean[top]), ("low", low[top]), ("high", high[top]),
                                 ("overall", overall[top]), ("lift", lift[top])):  # fmt: skip
                 columns[name] += value.tolist()
-        if self._layout.kind != CATEGORICAL:
+        if self._layout.kind not in (CATEGORICAL, MIXED):
             del columns["level"]
         return as_table({name: np.asarray(column) for name, column in columns.items()})
 
@@ -470,7 +474,8 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         table : DataFrame, or Bunch of columns if pandas is not installed
             One row per cluster and entry, in the order of the columns and of their levels: ``cluster``, ``weight`` (of
             the cluster), ``feature``, ``level`` (only for categories), ``probability`` (posterior mean), ``low``,
-            ``high``, and ``overall`` (probability in all rows).
+            ``high``, and ``overall`` (probability in all rows). With ``likelihood="mixed"`` the columns are those of
+            `LatentClassModel.profile_table <sk_sgmcmc.LatentClassModel>`, with ``cluster`` in place of ``class``.
 
         Examples
         --------
@@ -487,6 +492,8 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         features, levels = self._entry_names()
         n, n_entries = self.n_clusters_, features.size
         mean, low, high = (np.concatenate(part) for part in zip(*probabilities, strict=True))
+        if self._layout.kind == MIXED:
+            return self._mixed_profiles(mean, low, high, overall)
         columns = {
             "cluster": np.repeat(np.arange(n), n_entries),
             "weight": np.repeat(self.weights_, n_entries),
@@ -501,12 +508,36 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             del columns["level"]
         return as_table(columns)
 
+    def _mixed_profiles(self, mean, low, high, overall):
+        """The profile table of columns of several kinds."""
+        shown, n = self._layout.reported(), self.n_clusters_
+        owner, levels, statistics = (each[shown] for each in self._layout.entry_names())
+        kinds = np.array([column.kind for column in self._layout.columns], dtype=object)
+        chosen = np.tile(shown, n)
+        return as_table(
+            {
+                "cluster": np.repeat(np.arange(n), owner.size),
+                "weight": np.repeat(self.weights_, owner.size),
+                "feature": np.tile(self._column_names()[owner], n),
+                "kind": np.tile(kinds[owner], n),
+                "level": np.tile(levels, n),
+                "statistic": np.tile(statistics, n),
+                "mean": mean[chosen],
+                "low": low[chosen],
+                "high": high[chosen],
+                "overall": np.tile(overall[shown], n),
+            }
+        )
+
     def _profiles(self, tails):
         """Probabilities of entries in all rows; and for each cluster, (mean, low, high) of its probabilities."""
         weights = self.samples_["weights"]
         components = self.samples_["components"].reshape(-1, *self.samples_["components"].shape[2:])
         weights = weights.reshape(-1, weights.shape[-1])
-        overall = np.mean([w @ theta / w.sum() for w, theta in zip(weights, components, strict=True)], axis=0)
+        if self._layout.kind == MIXED:
+            overall = self._layout.overall(weights, components)
+        else:
+            overall = np.mean([w @ theta / w.sum() for w, theta in zip(weights, components, strict=True)], axis=0)
         each = []
         for c in range(self.n_clusters_):
             there = weights[:, c] > 0
@@ -514,17 +545,24 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             each.append((draws.mean(axis=0), *interval_ends(draws, tails)))
         return overall, each
 
-    def _entry_names(self):
-        """Feature and level of each entry of a component."""
+    def _column_names(self):
         names = self._feature_names
         if names is None:
-            names = np.asarray(getattr(self, "feature_names_in_", np.arange(self.n_features_in_)), dtype=object)
+            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        return np.asarray(names, dtype=object)
+
+    def _entry_names(self):
+        """Feature and level of each entry of a component."""
+        names = self._column_names()
+        if self._layout.kind == MIXED:
+            owner, levels, _ = self._layout.entry_names()
+            return names[owner], levels
         if self._layout.kind != CATEGORICAL:
             return names, np.full(names.size, "")
         return names[self._layout.block], np.concatenate([np.asarray(of, dtype=object) for of in self.categories_])
 
 
-def _spread(n, n_most):
+def spread(n, n_most):
     """Indices of at most ``n_most`` of n draws, evenly spread."""
     return np.unique(np.linspace(0, n - 1, min(n, n_most)).round().astype(int))
 

@@ -1,0 +1,1 @@
+"""Latent class models: finite mixtures of rows with columns of several kinds."""
