@@ -140,13 +140,13 @@ class BaseDenseSGMCMC(BaseSGMCMC):
                 for point, root in zip(points, roots, strict=True)
             )
             h, full = self._step_for(sampler, found, noise), self._step_for(sampler, curvatures, 0.0)
+            if sampler._picks_step:
+                h = self._longest_step(sampler, curvatures, noise, replace(dense, n_batch=n_batch), usual=h)
             if h > 0.5 * full or n_batch == n_rows or not picks_batch:
                 break
             n_batch = min(n_rows, 2 * n_batch)
         if n_batch != dense.n_batch:
             dense = make_dense(n_batch)
-        if sampler._picks_step:
-            h = self._longest_step(sampler, curvatures, noise, dense, usual=h)
         fitted = sampler._resolved(ConstantStep(float(f"{h:.3g}")))
         return dense, fitted, self._n_steps(fitted, n_entries)
 
