@@ -75,8 +75,8 @@ class BaseDenseSGMCMC(BaseSGMCMC):
         Keep every ``thin``-th step after burn-in. "auto" keeps at most 100 draws, and averages posterior means,
         predictions and scores over up to fifteen times as many.
     batch_size : int or "auto", default="auto"
-        Number of rows in a minibatch. "auto": all rows of a small data set, otherwise enough to keep the noise below 5%
-        of a posterior variance.
+        Number of rows in a minibatch. "auto": all rows of a small data set, otherwise as many as allow long steps of
+        small bias.
     """
 
     with_replacement: bool = False

@@ -101,7 +101,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         Steps to discard at the start, as a fraction (float) or a number (int).
     batch_size : int or "auto", default="auto"
         Number of rows in a minibatch, for samplers that read minibatches. "auto": all rows of a small data set,
-        otherwise as many as keep the noise below 5% of a posterior variance.
+        otherwise as many as allow long steps of small bias.
 
     See Also
     --------
