@@ -70,6 +70,7 @@ def fit(X, y, whitened, control, sampler, n_batch, n_iter, seed=0):
             DESIGNS[whitened, control] = (Design if whitened else OneScale)(*args)
         return DESIGNS[whitened, control]
 
+    design.refuse_metric = Design.refuse_metric
     model = BayesianLogisticRegression(
         sampler=sampler, control_variates=control, batch_size=n_batch, n_iter=n_iter, thin=max(1, n_iter // 4000),
         burn_in=0.2, random_state=seed,
