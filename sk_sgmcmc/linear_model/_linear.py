@@ -231,7 +231,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         if pair[1] != "conditionals":
             rows = copied(rows)
         sampler = clone(sampler)  # `set_params` may change the one that was passed
-        return self._defer(lambda model: model._run_on_sums(sampler, pair, rows, new, seeds))
+        return self._defer(lambda model: model._run_on_sums(sampler, pair, rows, new, seeds, streams=True))
 
     @all_or_nothing
     def resume(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # type: ignore[override]
@@ -298,11 +298,11 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         self._n_calls = 1 + (0 if earlier is None else self._n_calls)
         return (X, y, weight), None if earlier is None else new
 
-    def _run_on_sums(self, sampler, pair, data, new, seeds):
+    def _run_on_sums(self, sampler, pair, data, new, seeds, *, streams=False):
         """Run chains given the sums over all rows; those that use gradients read the ``data`` of the last call."""
         if pair[1] == "conditionals":
             return self._sweep(sampler, len(data[1]), seeds)
-        return self._move(sampler, *data, new, seeds)
+        return self._move(sampler, *data, new, seeds, streams)
 
     def _set_priors(self, y, weight):
         """Set the priors of the noise and the intercept; scales that are None come from the first rows."""
@@ -350,7 +350,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
     # -- gradients -----------------------------------------------------------------------------------------------
 
-    def _move(self, sampler, X, y, weight, new, seeds):
+    def _move(self, sampler, X, y, weight, new, seeds, streams):
         """Run chains that use gradients on these rows; ``new`` are their `Sums`, or None without earlier rows."""
 
         def make(prior, last=None):  # ignores the last design, which would not speed up the search for the mode
@@ -358,7 +358,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
 
         scales = self.prior_scale, self._intercept_scale, self._scale_unit, self._columns
         design, self.prior_scale_ = find_design(make, X, weight, 1, self.prior, *scales)
-        return self._run_in(design, len(design.whitener), sampler, X, y, weight, seeds, streams=new is not None)
+        return self._run_in(design, len(design.whitener), sampler, X, y, weight, seeds, streams=streams)
 
     def _data_maker(self, design, sampler, X, y, weight):
         Z, residuals = design.read(X.toarray() if sparse.issparse(X) else X, y)
