@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import field, replace
 from numbers import Real
 from typing import Literal
@@ -218,7 +219,10 @@ class BaseLinearModel(DefersRuns, BaseDenseSGMCMC):
         self._stream = self._stream.added(rows, self._summary_of)
         self.n_samples_seen_ += len(data[1])
         sampler = clone(sampler)  # `set_params` may change the one that was passed
-        return self._defer(lambda model: model._run_stream(sampler, seeds))
+        return self._defer(
+            lambda model: model._chains_of_stream(sampler, seeds),
+            lambda model: model._chains_in(model._first_design(rows), sampler, *rows, deepcopy(seeds), streams=True),
+        )
 
     def _start_chains(self, sampler, data, n_predictors):
         """Run new chains on (rows, responses, weights), passed to `fit`."""
@@ -229,7 +233,7 @@ class BaseLinearModel(DefersRuns, BaseDenseSGMCMC):
         design = self._first_design(rows)
         self._stream = self._stream_kind.of_fit(rows, lambda rows: self._summary(rows, design))
         self.n_samples_seen_ = len(data[1])
-        return self._run_in(design, design.mode.size, sampler, *rows, self._chain_seeds())
+        return self._run(*self._chains_in(design, sampler, *rows, self._chain_seeds()))
 
     def _begin(self, data, n_predictors):
         """Set what the first rows determine."""
@@ -247,12 +251,11 @@ class BaseLinearModel(DefersRuns, BaseDenseSGMCMC):
         self._fingerprint = fingerprint(*data)
         return less_offsets(data[0], self._offsets), *data[1:]
 
-    def _run_stream(self, sampler, seeds):
-        """Run chains on all rows of the stream that are in memory."""
+    def _chains_of_stream(self, sampler, seeds):
+        """Chains on all rows of the stream that are in memory, and the number of their steps."""
         self._stream = self._stream.joined()
         rows = self._stream.rows
-        design = self._next_design(rows)
-        return self._run_in(design, design.mode.size, sampler, *rows, seeds, streams=True)
+        return self._chains_in(self._next_design(rows), sampler, *rows, seeds, streams=True)
 
     def _summary_of(self, rows):
         """The `Summary` of the stream up to these rows, all that are in memory."""
@@ -317,13 +320,14 @@ class BaseLinearModel(DefersRuns, BaseDenseSGMCMC):
         kind, k = self._kind_of_design(rows[0]), self._n_predictors
         return kind(*rows, k, prior, self.fit_intercept, self.control_variates, reference, self._likelihood, start)
 
-    def _run_in(self, design, n_entries, sampler, X, y, weight, seeds, *, streams=False):
-        """Run chains of ``n_entries`` coordinates in a design; X is without its offsets.
+    def _chains_in(self, design, sampler, X, y, weight, seeds, *, streams=False):
+        """New chains in a design, and the number of their steps; X is without its offsets.
 
         The chains of a wide model start at draws of the Gaussian at the mode, so that they need little burn-in.
         """
         self._is_wide, self._spread = design.is_wide, design.predictor_spread
         self._is_mild = design.is_wide and design.likelihood.is_mild
+        n_entries = design.n_entries
         make_dense, width = self._data_maker(design, sampler, X, y, weight)
         dense, fitted, n_iter = self._tuned(
             sampler, make_dense, X.shape[0], width, n_entries, streams=streams, point=design.typical_point
@@ -336,7 +340,7 @@ class BaseLinearModel(DefersRuns, BaseDenseSGMCMC):
                 chain.theta[:, 0] += np.sqrt(fitted.temperature) * away
         design.forget_rows()
         self._design, self.sampler_, self.batch_size_ = design, fitted, dense.n_batch
-        return self._run(chains, n_iter)
+        return chains, n_iter
 
     def _data_maker(self, design, sampler, X, y, weight):
         """A function that maps the batch size to the kernels' data, and how many numbers the kernels read per row."""

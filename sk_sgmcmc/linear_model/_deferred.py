@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..base import all_or_nothing
+from ..samplers._base import is_same
 
 
 @dataclass(frozen=True)
@@ -16,13 +17,13 @@ class Deferred:
 
     Parameters
     ----------
-    run : callable
-        ``run(estimator)`` runs the chains and sets the attributes.
+    prepare : callable
+        ``prepare(estimator)`` returns the chains and the number of their steps.
     parameters : dict
         Parameters of the estimator when the run was deferred, and under which it will run.
     """
 
-    run: Callable
+    prepare: Callable
     parameters: dict[str, Any]
 
     @contextmanager
@@ -41,22 +42,28 @@ class DefersRuns:
 
     _set_by_run: tuple[str, ...] = ()
 
-    def _defer(self, run):
+    def _defer(self, prepare, check):
         """Forget the attributes of the last run; the next one waits, except for callbacks and a progress bar.
 
-        ``run(estimator)`` must not depend on the time of the call. Copies and saved estimators run it first.
+        ``prepare(estimator)`` returns its chains and the number of their steps, and must not depend on the time of the
+        call. Copies and saved estimators run them first. If parameters have changed since the last call,
+        ``check(estimator)`` makes similar chains at once, so that it raises where the run would.
         """
+        now, then = {**self._shaping(), "n_iter": self.n_iter}, self.__dict__.get("_checked_with", {})
+        if now.keys() != then.keys() or not all(is_same(now[name], then[name]) for name in now):
+            check(self)
+        self._checked_with = now
         for name in self._set_by_run:
             self.__dict__.pop(name, None)
         self._made_with = self._shaping()
-        self._deferred = Deferred(run, {**self._made_with, "n_iter": self.n_iter})
+        self._deferred = Deferred(prepare, {**self._made_with, "n_iter": self.n_iter})
         return self._run_deferred() if self.callbacks is not None or self.verbose else self
 
     @all_or_nothing
     def _run_deferred(self):
         deferred = self.__dict__.pop("_deferred")
         with deferred.parameters_of(self):
-            return deferred.run(self)
+            return self._run(*deferred.prepare(self))
 
     if not TYPE_CHECKING:  # otherwise type checkers would accept every name
 

@@ -508,6 +508,11 @@ class Design:
         move = self.whitener @ (self.whitener.T @ self._each(self._back(self.reference).T, slope))
         return np.abs(move / np.sqrt((self.whitener**2).sum(axis=1))).max()
 
+    @property
+    def n_entries(self):
+        """Number of coordinates."""
+        return self.mode.size
+
     def typical_point(self, normal):
         """The draw of the Gaussian that standard normal numbers (D,) determine: here, these numbers."""
         return normal
@@ -748,6 +753,11 @@ class DiagonalDesign:
     def off_by(self, slope):
         """Nothing: what the diagonal leaves out is larger than what the curvature's change does."""
         return 0.0
+
+    @property
+    def n_entries(self):
+        """Number of coordinates."""
+        return self.mode.size
 
     def typical_point(self, normal):
         """Map standard normal numbers (D,) to a draw of the Gaussian closest to the posterior.

@@ -326,6 +326,11 @@ class DispersedDesign:
             dispersion = np.exp(self.mode[-1] + self.spread * theta[..., -1])
         return *self.coefficient_design.coefficients(theta[..., :-1]), np.clip(dispersion, SMALLEST, LARGEST)
 
+    @property
+    def n_entries(self):
+        """Number of coordinates, the dispersion included."""
+        return self.mode.size
+
     def typical_point(self, normal):
         """As `DiagonalDesign.typical_point`; the dispersion is independent."""
         return np.append(self.coefficient_design.typical_point(normal[:-1]), normal[-1])

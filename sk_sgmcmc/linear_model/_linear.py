@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from numbers import Real
 from typing import Self
 
@@ -200,7 +201,7 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         sampler, pair = self._checked_sampler()
         data = self._checked(X, y, sample_weight)
         rows, new = self._added(data, None)
-        return self._run_on_sums(sampler, pair, rows, new, self._chain_seeds())
+        return self._run(*self._chains_on_sums(sampler, pair, rows, new, self._chain_seeds()))
 
     @all_or_nothing
     def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -231,7 +232,11 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         if pair[1] != "conditionals":
             rows = copied(rows)
         sampler = clone(sampler)  # `set_params` may change the one that was passed
-        return self._defer(lambda model: model._run_on_sums(sampler, pair, rows, new, seeds, streams=True))
+
+        def prepare(model, seeds=seeds):
+            return model._chains_on_sums(sampler, pair, rows, new, seeds, streams=True)
+
+        return self._defer(prepare, lambda model: prepare(model, deepcopy(seeds)))
 
     @all_or_nothing
     def resume(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:  # type: ignore[override]
@@ -298,8 +303,11 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         self._n_calls = 1 + (0 if earlier is None else self._n_calls)
         return (X, y, weight), None if earlier is None else new
 
-    def _run_on_sums(self, sampler, pair, data, new, seeds, *, streams=False):
-        """Run chains given the sums over all rows; those that use gradients read the ``data`` of the last call."""
+    def _chains_on_sums(self, sampler, pair, data, new, seeds, *, streams=False):
+        """New chains given the sums over all rows, and the number of their steps.
+
+        Chains that use gradients read the ``data`` of the last call.
+        """
         if pair[1] == "conditionals":
             return self._sweep(sampler, len(data[1]), seeds)
         return self._move(sampler, *data, new, seeds, streams)
@@ -339,26 +347,26 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         return GibbsData(self._sums, self._noise, self.prior == "laplace", *units)
 
     def _sweep(self, sampler, n_rows, seeds):
-        """Run new chains of `Gibbs`, also in a stream; ``n_rows`` is the number of rows passed to this call."""
+        """New chains of `Gibbs`, and the number of their steps; ``n_rows`` is the number of rows of the last call."""
         d = self.n_features_in_
         n_draws = int(np.clip(_CUBES / d**3 / 2, _FEWEST_DRAWS, MAX_DRAWS))
         n_iter = 2 * n_draws if self.n_iter is None else int(self.n_iter)
         plan = DrawPlan(n_iter, self.burn_in, self.thin, max_draws=n_draws)
         chains = [GibbsChain(seed, plan).bind(self._conditionals()) for seed in seeds[1:]]
         self._design, self.sampler_, self.batch_size_ = None, sampler._resolved(None), n_rows
-        return self._run(chains, n_iter)
+        return chains, n_iter
 
     # -- gradients -----------------------------------------------------------------------------------------------
 
     def _move(self, sampler, X, y, weight, new, seeds, streams):
-        """Run chains that use gradients on these rows; ``new`` are their `Sums`, or None without earlier rows."""
+        """New chains that use gradients on these rows; ``new`` are their `Sums`, or None without earlier rows."""
 
         def make(prior, last=None):  # ignores the last design, which would not speed up the search for the mode
             return NormalDesign(self._sums, prior, self._noise, self.fit_intercept, self.control_variates, new)
 
         scales = self.prior_scale, self._intercept_scale, self._scale_unit, self._columns
         design, self.prior_scale_ = find_design(make, X, weight, 1, self.prior, *scales)
-        return self._run_in(design, len(design.whitener), sampler, X, y, weight, seeds, streams=streams)
+        return self._chains_in(design, sampler, X, y, weight, seeds, streams=streams)
 
     def _data_maker(self, design, sampler, X, y, weight):
         Z, residuals = design.read(X.toarray() if sparse.issparse(X) else X, y)

@@ -212,6 +212,11 @@ class NormalDesign:
         variance = (self.whitener[:d] ** 2).sum(axis=1)
         return (self.mode[:d] / self.scale)[None], (variance / self.scale**2)[None]
 
+    @property
+    def n_entries(self):
+        """Number of coordinates."""
+        return len(self.whitener)
+
     def typical_point(self, normal):
         """As `Design.typical_point`."""
         return normal
