@@ -78,7 +78,7 @@ def load(name, n_rows):
         from sk_sgmcmc.datasets import fetch_table
 
         data = fetch_table(name)
-        kind, X, y = "classes", data.data, data.target
+        kind, X, y = "classes", data.data, np.unique(data.target, return_inverse=True)[1]
         if name == "a9a":
             return kind, X, y, data.train[:n_rows], data.test[:n_rows]
     order = np.random.default_rng(0).permutation(len(y))
