@@ -2,9 +2,9 @@
 Does a posterior fitted block by block become that of all the rows?
 ===================================================================
 
-`BayesianLogisticRegression.partial_fit` takes rows block by block and keeps none: a Gaussian at the mode stands for
-those seen before, and the chain continues. Here the rows are synthetic, with columns on very different scales, and the
-result is compared with one fit to all of them.
+`BayesianLogisticRegression.partial_fit` takes rows block by block. The chains run when draws are first read, on all rows
+in memory; a Gaussian replaces rows only beyond 25 million numbers. Here the rows are synthetic, with columns on very
+different scales. Draws are read after each block, and the last ones are compared with one fit to all rows.
 """
 
 # %%
@@ -62,4 +62,4 @@ axes[0].legend()
 plt.show()
 
 # %%
-# **Block by block the intervals narrow onto those of the fit to all rows, and no row has to be kept.**
+# **Block by block the intervals narrow onto those of the fit to all rows.**
