@@ -206,7 +206,7 @@ class BaseLinearModel(DefersRuns, BaseDenseSGMCMC):
             X = X.toarray()
         return X, y, weight
 
-    def _continue_chains(self, sampler, data, n_predictors):
+    def _add_rows(self, sampler, data, n_predictors):
         """Add (rows, responses, weights), passed to `partial_fit`, to the stream; chains run when they are needed."""
         if self._stream is None:
             self._begin(data, n_predictors)

@@ -103,7 +103,7 @@ class BaseCountRegressor(RegressorDrawsMixin, RegressorMixin, BaseLinearModel):
         self._validate_params()
         sampler, _ = self._checked_sampler()
         data = self._checked(X, y, sample_weight, exposure, reset=self._stream is None, method="partial_fit")
-        return self._continue_chains(sampler, data, 1)
+        return self._add_rows(sampler, data, 1)
 
     @all_or_nothing
     def resume(  # type: ignore[override]

@@ -243,7 +243,7 @@ class BayesianLogisticRegression(DrawsPredictMixin, ClassifierMixin, BaseLinearM
         self._check_classes(known)
         data = self._weighted(X, self._codes(y, known), known, y, sample_weight)
         self.classes_ = known
-        return self._continue_chains(sampler, data, _n_predictors(known))
+        return self._add_rows(sampler, data, _n_predictors(known))
 
     @staticmethod
     def _check_classes(classes):
