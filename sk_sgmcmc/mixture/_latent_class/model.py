@@ -65,6 +65,8 @@ class LatentClassModel(FittedLatentClasses, DensityMixin, BaseSGMCMC):  # type: 
     n_iter : int or None, default=None
         Number of sweeps. None: 8,000 over up to 5,000 cells, 40 million over their number for more, but at least 200,
         or 60 from two million cells on.
+    n_chains : int, default=2
+        Number of independent chains. Two are needed to notice that the posterior has several modes.
 
     Attributes
     ----------
@@ -171,6 +173,7 @@ class LatentClassModel(FittedLatentClasses, DensityMixin, BaseSGMCMC):  # type: 
     """
 
     n_components: int = field(default=2, kw_only=False)
+    n_chains: int = 2
     columns: Literal["auto"] | Mapping[Any, str] = "auto"
     formula: str | None = None
     weights: Literal["replication", "survey"] = "replication"
