@@ -182,11 +182,35 @@ def test_many_topics_start_at_random_where_only_sweeps_follow(only_sweeps, n_top
     assert chain._start_by() == way
 
 
-def test_a_default_fit_of_many_topics_makes_no_soft_pass(monkeypatch):
-    monkeypatch.setattr(start, "learnt_topics", None)
+def test_a_default_fit_of_many_topics_divides_a_few(monkeypatch):
+    learnt = []
+
+    def recorded(data, prior, *rest):
+        learnt.append(prior.shape[1])
+        return learn(data, prior, *rest)
+
+    learn = start.learnt_topics
+    monkeypatch.setattr(start, "learnt_topics", recorded)
     counts = make_lda(30, 40, 4, random_state=0).counts
     model = BayesianLDA(chains.MOST_SOFT + 1, n_iter=10, random_state=0).fit(counts)
+    assert learnt == [16] and model._chains[0].hottest == 1.0
     np.testing.assert_allclose(model.components_.sum(axis=1), 1.0)
+    BayesianLDA(chains.MOST_SOFT + 1, n_iter=10, init="random", random_state=0).fit(counts)
+    assert learnt == [16]
+
+
+def test_divided_topics_stay_within_a_document_and_fill_all_numbers():
+    rng, token_ptr = np.random.default_rng(0), np.arange(0, 4001, 10)
+    coarse = rng.integers(3, size=4000).astype(np.uint16)
+    z = coarse.copy()
+    start.divide(z, token_ptr, 3, 8, rng)
+    parent = np.repeat([0, 1, 2], [2, 3, 3])
+    np.testing.assert_array_equal(parent[z], coarse)
+    np.testing.assert_array_equal(np.unique(z), np.arange(8))
+    docs = np.repeat(np.arange(400), 10)
+    assert np.unique(np.column_stack([docs, coarse, z]), axis=0).shape[0] == len(
+        np.unique(np.column_stack([docs, coarse]), axis=0)
+    )
 
 
 # -------------------------------------------------------------------------------------------------------------- draws

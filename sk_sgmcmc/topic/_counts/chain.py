@@ -17,7 +17,13 @@ from .growth import drawn_given_counts, evenly_spaced, grown, runs_of, taken_in
 from .start import StartStep, first_assignments
 from .sweeps import GivenTopicsStep, first_temperature, temperature
 
-MOST_SOFT = 125  # Up to this number of topics, a streaming pass is a better start for sweeps than random assignments.
+MOST_SOFT = 125  # Up to this number of topics, those of a streaming pass are a good start for sweeps.
+_CHILDREN = 8  # Topics into which a start with more topics divides each topic of a streaming pass.
+
+
+def coarse_number(n_topics):
+    """Number of topics that a start divides into ``n_topics``."""
+    return min(MOST_SOFT, -(-n_topics // _CHILDREN))
 
 
 class TopicChain(Chain):
@@ -128,19 +134,19 @@ class TopicChain(Chain):
 
     # -- start -----------------------------------------------------------------------------------------------------
 
-    def _first_assignments(self, init, is_normal=False):
+    def _first_assignments(self, init, is_normal=False, n_coarse=None):
         """Set the priors' first values, and assign the tokens of ``data.start``.
 
         Returns the assignments, and the `SoftTopics` learnt from these documents, or None.
         """
         self.doc_prior.start()
         self.word_prior.start()
-        corpus, rng = self.data, self.rng
-        z, topics = first_assignments(corpus, self.doc_prior, self.word_prior, init, is_normal, rng, self._threads())
+        corpus, priors = self.data, (self.doc_prior, self.word_prior)
+        z, topics = first_assignments(corpus, *priors, init, is_normal, self.rng, self._threads(), n_coarse)
         if self.doc_prior.refines_start and self.init != "random":
             if corpus.starts_with_all:
-                self.doc_prior.refine(corpus.start, z, self.word_prior.table(), rng)
-            elif topics is not None:
+                self.doc_prior.refine(corpus.start, z, self.word_prior.table(), self.rng)
+            elif topics is not None and n_coarse is None:
                 self._refine_sample(z, topics)
         return z, topics
 
@@ -236,11 +242,15 @@ class CollapsedChain(TopicChain):
     def start(self):
         """Draw first assignments, and count them."""
         corpus = self.data
-        # With many topics, a streaming pass finds narrower topics than tempered sweeps from a random start, and
-        # hundreds of sweeps do not leave them.
+        # With many topics, a streaming pass takes long and finds too narrow topics, which hundreds of sweeps do not
+        # leave. Sweeps that begin with a few topics, each divided at random, are better and soon level with the former.
+        # They need no tempering, since they choose the narrow topics themselves.
         is_hard = self.n_topics > MOST_SOFT and self.plan.n_burn >= 1
-        init = "random" if is_hard or self.word_prior.starts_at_random else self.init
-        z, topics = self._first_assignments(init)
+        n_coarse = coarse_number(self.n_topics) if is_hard else None
+        init = "random" if self.word_prior.starts_at_random else self.init
+        z, topics = self._first_assignments(init, n_coarse=n_coarse)
+        if n_coarse and topics is not None:
+            self.hottest = 1.0
         self.word_prior.begin(corpus.start.total if corpus.shards.is_in_memory else corpus.n_tokens)
         if corpus.shards.is_in_memory:
             self.z = z
@@ -251,7 +261,7 @@ class CollapsedChain(TopicChain):
             self.z = corpus.shards.assignments()
             self.collapsed = self.word_prior.shard_counts(corpus.is_whole)
             shares, n_groups = self.word_prior.seed_shares(), self.word_prior.n_groups
-            now = self._new_round(StartStep(topics, shares, deepcopy(self.doc_prior), n_groups))
+            now = self._new_round(StartStep(topics, shares, deepcopy(self.doc_prior), n_groups, n_coarse))
             while now.next_shard < corpus.shards.n_shards:
                 corpus.shards.proceed(now, self.z, self._threads())
             self.collapsed.take(now.sums)

@@ -25,8 +25,11 @@ _WORDS_AT_ONCE = 10_000  # Words whose expected counts are drawn at a time.
 _NO_ASSIGNMENTS = np.empty(0, dtype=np.uint16)
 
 
-def first_assignments(corpus, doc_prior, word_prior, init, is_normal, rng, pool=None):
+def first_assignments(corpus, doc_prior, word_prior, init, is_normal, rng, pool=None, n_coarse=None):
     """First assignments of the documents from which a chain starts, and the topics learnt from these documents.
+
+    With ``n_coarse``, the streaming pass learns so many topics, and each of them is divided (see `divide`), unless some
+    words have seeds or documents have different priors; then assignments are random.
 
     Parameters
     ----------
@@ -41,6 +44,7 @@ def first_assignments(corpus, doc_prior, word_prior, init, is_normal, rng, pool=
     rng : Generator
     pool : executor or None
         Threads; the result does not depend on them.
+    n_coarse : int or None
 
     Returns
     -------
@@ -54,8 +58,11 @@ def first_assignments(corpus, doc_prior, word_prior, init, is_normal, rng, pool=
     z, shares = random_assignments(shard, prior, group, rng), word_prior.seed_shares(is_normal)
     if shares is not None:
         seeded_start(shard, prior, group, shares, rng, z)
-    if init != "soft":
+    if init != "soft" or (n_coarse and (shares is not None or documents_differ(prior))):
         return z, None
+    n_topics = prior.shape[1]
+    if n_coarse:
+        prior, group = coarse_prior(prior, n_coarse), np.zeros_like(group)
     topics = learnt_topics(shard, prior, group, word_prior.common(), rng, z, shares)
     if topics is None:
         z[:] = rng.integers(prior.shape[1], size=z.size, dtype=np.uint16)
@@ -65,7 +72,27 @@ def first_assignments(corpus, doc_prior, word_prior, init, is_normal, rng, pool=
             topics.learn_in_shards(order, z, pool)
         else:  # No common pass has preceded, so each shard would number its topics in its own way.
             topics.learn(order, z=z)
+    if n_coarse:
+        divide(z, shard.token_ptr, n_coarse, n_topics, rng)
     return z, topics
+
+
+def coarse_prior(prior, n_coarse):
+    """A prior (1, n_coarse) of all documents with the sum of ``prior``, whose rows are equal."""
+    return np.full((1, n_coarse), prior[0].sum() / n_coarse)
+
+
+def divide(z, token_ptr, n_coarse, n_topics, rng):
+    """Divide ``n_coarse`` topics of the assignments ``z`` into ``n_topics``, in place.
+
+    Each document draws one of the new topics for each of its old ones. Documents that share a new topic by chance draw
+    it apart from the others within a few sweeps, which takes much less time than to find narrow topics from the start.
+    """
+    first = np.arange(n_coarse + 1) * n_topics // n_coarse
+    for start, stop in pieces(token_ptr, _TOKENS_PER_PIECE):
+        lo, hi = token_ptr[start], token_ptr[stop]
+        own = first[:-1] + (rng.random((stop - start, n_coarse)) * np.diff(first)).astype(np.int64)
+        z[lo:hi] = own[np.repeat(np.arange(stop - start), np.diff(token_ptr[start : stop + 1])), z[lo:hi]]
 
 
 def random_assignments(shard, prior, group, rng):
@@ -302,10 +329,13 @@ class StartStep:
     doc_prior : DocumentPrior
     n_groups : int, default=1
         Number of forms of each word, which start in the same topics; see `forms`.
+    n_coarse : int or None, default=None
+        Number of ``topics`` if they are to be divided.
     """
 
-    def __init__(self, topics, shares, doc_prior, n_groups=1):
+    def __init__(self, topics, shares, doc_prior, n_groups=1, n_coarse=None):
         self.topics, self.shares, self.doc_prior, self.n_groups = topics, shares, doc_prior, n_groups
+        self.n_coarse = n_coarse
 
     def __call__(self, shard, z, seed):
         """Return the first `Done` of a shard, whose change consists of all its counts."""
@@ -316,9 +346,12 @@ class StartStep:
         if self.shares is not None:
             seeded_start(shard, prior, group, self.shares, rng, z)
         if self.topics is not None and shard.words.size:
-            topics = self.topics.apart(shard, rng)
-            topics.give_prior(prior, group)
+            topics, n_coarse = self.topics.apart(shard, rng), self.n_coarse
+            of_pass = (coarse_prior(prior, n_coarse), np.zeros_like(group)) if n_coarse else (prior, group)
+            topics.give_prior(*of_pass)
             topics.learn(rng.permutation(shard.n_docs), z=z)
+            if n_coarse:
+                divide(z, shard.token_ptr, n_coarse, prior.shape[1], rng)
         rows, slot = in_forms.active()
         counts = np.zeros((rows.size, prior.shape[1]))
         assignments.count_assignments(slot[in_forms.words], shard.weights, z, counts)

@@ -131,8 +131,8 @@ class CountTopicModel(TopicsOfWords):
         slightly narrower, in proportion to the step size; (k, 1) does not.
     init : {"soft", "random"}, default="soft"
         Where chains start: from assignments by one or two streaming passes of EM with forgetting, or at random. With
-        "soft", chains of `partial_fit` restart during the first calls, and `Gibbs` starts at random if there are more
-        than 125 topics, since its sweeps then find better topics.
+        "soft", chains of `partial_fit` restart during the first calls, and `Gibbs` with more than 125 topics learns an
+        eighth of them in the passes, and divides each at random, since its sweeps then find better topics.
     total_samples : int or None, default=None
         Corpus size used to rescale the counts of minibatches, at most 1e15. None: the documents of X in `fit`, and
         those seen so far in `partial_fit`.
