@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from ...topic._results import documents, topics
 from ...utils._numbers import interval_tails
 from ...utils._tables import aligned, checked_names, declared_levels
+from ...utils._warnings import warn_user
 from .._similarity import checked_distance, distances_between, names_of_content, scaled_positions
 
 _MOST_GROUPS = 50  # largest number of groups of documents
@@ -68,6 +70,20 @@ class Split:
 
 
 @dataclass
+class Effect:
+    """Differences in the prevalence of topics, (n_topics, n_compared), between values of a covariate and a reference.
+
+    ``notes`` are warnings about them.
+    """
+
+    covariate: str
+    compared: list
+    against: str
+    difference: Interval
+    notes: list
+
+
+@dataclass
 class Contents:
     """All that a report shows. Arrays have an entry for each topic shown; ``topics`` are their numbers in the model."""
 
@@ -115,9 +131,11 @@ class Contents:
 
 def named(estimator, labels, feature_names):
     """A copy of the estimator with the given names of topics and words."""
-    out = copy(estimator)
+    out, n_words = copy(estimator), estimator.components_.shape[1]
     if feature_names is not None:
-        out._feature_names = checked_names(feature_names, estimator.components_.shape[1])
+        out._feature_names = checked_names(feature_names, n_words)
+    elif np.asarray(out._word_names(n_words)).dtype.kind not in "OU":
+        out._feature_names = np.array([f"word {j}" for j in range(n_words)], dtype=object)
     if labels is not None:
         try:
             out.topic_names_ = labels
@@ -179,13 +197,11 @@ def gather(estimator, X, shown, texts, *, metadata, groups, times, n_bins, of, i
 
 
 def _labels(estimator, shown, names, n_words):
-    """Names that the user set, else top words, or empty texts if neither topics nor words have names."""
-    has_words = np.asarray(names).dtype.kind in "OU"
-    top = [", ".join(str(names[w]) for w in topics.largest(row, n_words)) if has_words else ""
-           for row in estimator.components_[shown]]  # fmt: skip
+    """Names that the user set, else top words."""
+    top = [", ".join(str(names[w]) for w in topics.largest(row, n_words)) for row in estimator.components_[shown]]
     if estimator._given_topic_names is None:
         return top
-    default = topics.default_names(estimator.components_, names) if has_words else [""] * len(estimator.components_)
+    default = topics.default_names(estimator.components_, names)
     given = names_of_content(estimator, shown)
     return [words if name in ("", default[k]) else name for k, name, words in zip(shown, given, top, strict=True)]
 
@@ -320,7 +336,7 @@ def _of_model(estimator, X, params, shown, interval, n_words):
 
 
 def _effects(estimator, X, params, shown, interval):
-    """For each covariate: its name, the values compared, their reference, and differences, (n_topics, n_compared).
+    """The `Effect` of each covariate.
 
     The regressions are on the fitted documents if their topics were recorded, else on X.
     """
@@ -330,11 +346,17 @@ def _effects(estimator, X, params, shown, interval):
         at = None if levels is None else list(levels[: _MOST_CONTRASTS + 1])
         if at is not None and len(at) < 2:
             continue
-        table = estimator.effects(covariate, at, interval=interval, **documents_given)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            table = estimator.effects(covariate, at, interval=interval, **documents_given)
+        notes = [str(each.message) for each in caught if each.category is UserWarning]
+        for note in notes:
+            warn_user(note)
         shape = (len(estimator.components_), -1)
         values, references = (np.asarray(table[name]).reshape(shape)[0] for name in ("value", "reference"))
         difference = Interval.of_table(table, "difference", shape)[shown]
-        found.append((str(covariate), [_plain(value) for value in values], _plain(references[0]), difference))
+        compared = [_plain(value) for value in values]
+        found.append(Effect(str(covariate), compared, _plain(references[0]), difference, notes))
     return found
 
 

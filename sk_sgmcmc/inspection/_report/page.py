@@ -85,8 +85,7 @@ def page(contents, title, n_characters):
 
 def _name(contents, i):
     """The number of a topic and its label."""
-    label = contents.labels[i]
-    return f"Topic {contents.topics[i]}" + (f": {label}" if label else "")
+    return f"Topic {contents.topics[i]}: {contents.labels[i]}"
 
 
 def _link(contents, i):
@@ -159,6 +158,8 @@ def _summary(contents):
         kind = "warning"
     else:
         verdict, kind = f"All {len(contents.checks)} checks of the fit passed.", "passed"
+        if contents.n_chains == 1:
+            verdict += " There is one chain, so it is not known whether another would find the same topics."
     sentences = [
         f"{contents.model} with {contents.topics.size} topics, {contents.n_words:,} words and "
         f"{contents.n_documents:,} documents"
@@ -210,7 +211,7 @@ def _topics(contents, n_characters):
                 tag(
                     "a",
                     tag("span", k, class_="number"),
-                    any_script(contents.labels[i] or f"Topic {k}", class_="label"),
+                    any_script(contents.labels[i], class_="label"),
                     tag("span", percent(mean), class_="share"),
                     bar(mean, low, high, largest),
                     (has_line and charts.sparkline(contents.times.values, contents.times.share[i])) or None,
@@ -292,8 +293,9 @@ def _courses(contents, i):
             parts.append(
                 _differences("Difference between groups", groups.compared, groups.against, groups.difference[i])
             )
-    for covariate, values, against, difference in contents.effects:
-        parts.append(_differences(joined(["Effect of ", any_script(covariate)]), values, against, difference[i]))
+    for effect in contents.effects:
+        what = joined(["Effect of ", any_script(effect.covariate)])
+        parts.append(_differences(what, effect.compared, effect.against, effect.difference[i]))
     if contents.outcome is not None:
         mean, low, high = (part[i] for part in contents.outcome.ends)
         known = mean == mean
@@ -384,7 +386,7 @@ def _time(contents):
                 "a", any_script(_name(contents, i)), charts.sparkline(times.values, times.share[i]),
                 href=f"#topic-{contents.topics[i]}",
             ),
-            tag("small", f"up to {percent(times.share.mean[i].max())}, {names[int(times.share.mean[i].argmax())]}"),
+            tag("small", f"highest: {percent(times.share.mean[i].max())}, {names[int(times.share.mean[i].argmax())]}"),
         )
         for i in _order(contents)
     ]  # fmt: skip
@@ -400,13 +402,14 @@ def _groups(contents):
     else:
         about = f"Shares are means over {_OVER[contents.of]}."
         parts += _largest_differences(contents, groups.compared, groups.against, groups.difference, about)
-    for covariate, values, against, difference in contents.effects:
+    for effect in contents.effects:
         about = (
             "Differences of a regression of the documents’ proportions on the covariates of the model, with the other "
             "covariates as observed."
         )
-        parts.append(tag("h3", "Effect of ", any_script(covariate)))
-        parts += _largest_differences(contents, values, against, difference, about)
+        parts.append(tag("h3", "Effect of ", any_script(effect.covariate)))
+        parts += [tag("p", note, class_="message") for note in effect.notes]
+        parts += _largest_differences(contents, effect.compared, effect.against, effect.difference, about)
     return parts
 
 
@@ -425,7 +428,7 @@ def _largest_differences(contents, names, against, difference, about):
         rows.append([row[0], any_script(names[j]), *row[1:]])
     many = f"The largest {len(rows)} of {len(places)} differences" if len(places) > len(rows) else "All differences"
     caption = joined([many, " whose intervals exclude 0, compared with ", any_script(against)])
-    return [tag("p", about), _table(["Topic", "", "", "Percentage points"], rows, caption, "bars")]
+    return [tag("p", about), _table(["Topic", "", "", "Percentage points"], rows, caption, "bars broad")]
 
 
 def _converged(contents):
@@ -462,10 +465,16 @@ def _diagnostics(contents):
         if r_hat.size and ess.size
         else "The chains are too short for R-hat and effective sample sizes."
     )
-    order = np.argsort(-np.nan_to_num(columns[1]), kind="stable")[: 2 * _MOST_ROWS]
+    order = np.argsort(-np.nan_to_num(columns[1]), kind="stable")[:_MOST_ROWS]
     rows = [[names[j].replace("_", " "), *(number(column[j]) for column in columns)] for j in sorted(order.tolist())]
     head = ["Quantity", "Mean", "R-hat", "Effective sample size", "Monte Carlo error"]
-    return [tag("p", worst), _table(head, rows, "Convergence of quantities that have the same meaning in all draws")]
+    about = (
+        f"{worst} There are no limits on either for topic models: predictions improve ever more slowly, and chains "
+        "that found different topics have different means, which makes R-hat large in good fits too. Read the checks "
+        "and the agreement of the chains instead."
+    )
+    many = f", the {len(rows)} with the largest R-hat" if len(rows) < len(names) else ""
+    return [tag("p", about), _table(head, rows, f"Monitored quantities{many}")]
 
 
 def _agreement(contents):
