@@ -1279,7 +1279,7 @@ INSPECTION = [
     *of(
         "inspection/_report/markup.py",
         "tests/inspection/test_report.py -k (escaped or loaded)",
-        ("escaped", "if isinstance(value, Markup):", "if isinstance(value, str):"),
+        ("escaped", "html.escape(", "str.format("),
     ),
     *of(
         "inspection/_report/contents.py",

@@ -81,7 +81,7 @@ class Page(HTMLParser):
 
 def written(folder, *args, **params):
     path = folder / "report.html"
-    topic_report(*args[:2], path, *args[2:], **params)
+    assert topic_report(*args[:2], path, *args[2:], **params) == path.absolute()
     assert os.listdir(folder) == ["report.html"], "temporary files are gone"
     return path.read_text(encoding="utf-8")
 

@@ -238,4 +238,5 @@ def pictures(lda: BayesianLDA, dmr: DMRTopicModel, mixture: DPCategoricalMixture
     inspection.to_arviz(lda, words=10)
     assert_type(inspection.to_pyldavis(lda, X), dict[str, Any])
     inspection.topic_report(lda, X, "topics.html", ["a", "b"], labels={0: "sea"}, times=years, groups=["left", "right"])
-    inspection.topic_report(dmr, X, Path("topics.html"), metadata={"year": years}, n_bins=10, of="documents")
+    written = inspection.topic_report(dmr, X, Path("topics.html"), metadata={"year": years}, n_bins=10, of="documents")
+    assert_type(written, Path)

@@ -6,10 +6,12 @@ import re
 import warnings
 from copy import copy
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from ...topic._dmr.effects import comparison_of, effects_of
 from ...topic._results import documents, topics
 from ...utils._numbers import interval_tails
 from ...utils._tables import aligned, checked_names, declared_levels
@@ -93,6 +95,7 @@ class Contents:
     n_filled: int
     n_words: int
     n_draws: int
+    n_share_draws: int
     n_chains: int
     topics: np.ndarray
     labels: list
@@ -116,6 +119,7 @@ class Contents:
     times: Split | None = None
     groups: Split | None = None
     of: str = "population"
+    has_periods: bool = False
     effects: list = field(default_factory=list)
     outcome: Interval | None = None
     words_by_group: dict = field(default_factory=dict)
@@ -169,6 +173,7 @@ def gather(estimator, X, shown, texts, *, metadata, groups, times, n_bins, of, i
         n_filled=int(filled.sum()),
         n_words=estimator.components_.shape[1],
         n_draws=estimator.samples_["components"].shape[1],
+        n_share_draws=len(draws),
         topics=shown,
         labels=_labels(estimator, shown, names, _IN_LABEL),
         short_labels=_labels(estimator, shown, names, _IN_SHORT),
@@ -188,7 +193,8 @@ def gather(estimator, X, shown, texts, *, metadata, groups, times, n_bins, of, i
         times=None if times is None else _over_times(draws, *times, filled, shown, tails, weights(times[1])),
         groups=None if groups is None else _by_groups(draws, *groups, filled, shown, tails, weights(groups[1])),
         of=of,
-        **_of_model(estimator, X, params, shown, interval, n_words),
+        has_periods=n_bins is not None,
+        **_of_model(estimator, X, params, of, shown, interval, n_words),
         **_convergence(estimator, shown),
     )  # fmt: skip
 
@@ -307,11 +313,11 @@ def _by_groups(draws, names, index, filled, shown, tails, weights):
 # -- what only some models have ----------------------------------------------------------------------------------------
 
 
-def _of_model(estimator, X, params, shown, interval, n_words):
+def _of_model(estimator, X, params, of, shown, interval, n_words):
     """Effects of covariates, coefficients of an outcome, words by group, keywords, and the number of topics."""
     found = {}
     if hasattr(estimator, "effects") and estimator._encoder.levels:
-        found["effects"] = _effects(estimator, X, params, shown, interval)
+        found["effects"] = _effects(estimator, X, params, of, shown, interval)
     if hasattr(estimator, "contrast"):  # topics that explain an outcome
         table = estimator.coef_table(interval)
         rows = np.asarray(table["term"]) == "topic"
@@ -335,12 +341,15 @@ def _of_model(estimator, X, params, shown, interval, n_words):
     return found
 
 
-def _effects(estimator, X, params, shown, interval):
+def _effects(estimator, X, params, of, shown, interval):
     """The `Effect` of each covariate.
 
     The regressions are on the fitted documents if their topics were recorded, else on X.
     """
-    documents_given = {} if estimator._recorded_counts() is not None else {"X": X, **params}
+    is_known = estimator._recorded_counts() is not None and estimator._observed is not None
+    X, metadata = (None, None) if is_known else (X, params.get("metadata"))
+    made, average = comparison_of(estimator, of, X, metadata, None, None, 0)
+    regressions = cache(made)  # the same for all covariates
     found = []
     for covariate, levels in zip(estimator._encoder.covariates, estimator._encoder.levels, strict=True):
         at = None if levels is None else list(levels[: _MOST_CONTRASTS + 1])
@@ -348,7 +357,10 @@ def _effects(estimator, X, params, shown, interval):
             continue
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            table = estimator.effects(covariate, at, interval=interval, **documents_given)
+            table = effects_of(
+                estimator, regressions, average, covariate, at, kind="difference", reference=None, pairwise=False,
+                interval=interval,
+            )  # fmt: skip
         notes = [str(each.message) for each in caught if each.category is UserWarning]
         for note in notes:
             warn_user(note)

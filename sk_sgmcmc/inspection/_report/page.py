@@ -105,7 +105,7 @@ def _table(head, rows, caption=None, class_=None):
         tag(
             "table",
             caption and tag("caption", caption),
-            tag("thead", tag("tr", *(tag("th", name, scope="col") for name in head))),
+            tag("thead", tag("tr", *(tag("th", name, scope="col") if name else tag("td") for name in head))),
             tag("tbody", joined(cells, "\n")),
             class_=class_,
         ),
@@ -169,7 +169,8 @@ def _summary(contents):
         )
         + ".",
         f"Results are posterior means with {contents.interval:.0%} credible intervals, from {contents.n_draws} draws "
-        + ("of one chain." if contents.n_chains == 1 else f"of each of {contents.n_chains} chains."),
+        + ("of one chain." if contents.n_chains == 1 else f"of each of {contents.n_chains} chains.")
+        + f" Shares of topics in documents use {contents.n_share_draws} of them.",
     ]
     if contents.n_unused:
         sentences.append(f"{contents.n_unused} topics of the model that are not in use are left out.")
@@ -258,7 +259,7 @@ def _topic(contents, i, near, together, n_characters):
         tag("p", joined(facts, " · "), class_="facts"),
         tag(
             "div",
-            tag("div", _table(["Word", Markup('<span class="hidden">Bar</span>'), contents.word_unit.capitalize()],
+            tag("div", _table(["Word", "", contents.word_unit.capitalize()],
                               rows, "Words", "bars"), *_word_lists(lists), class_="words"),
             (courses and tag("div", *courses, class_="courses")) or None,
             class_="columns" if courses else None,
@@ -373,7 +374,9 @@ def _time(contents):
     about = tag(
         "p",
         f"Share of each topic from {names[0]} to {names[-1]}, over {_OVER[contents.of]}. Each line has a scale of its "
-        "own; its highest value is given. Select a topic for its intervals.",
+        "own; its highest value is given. Select a topic for its intervals."
+        + " Periods are named by their start."
+        * contents.has_periods,
     )
     if times.values.size < 2:
         return _left_out(f"Left out, since all documents have the same time, {names[0]}.")

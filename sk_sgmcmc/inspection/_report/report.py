@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -37,7 +38,7 @@ def topic_report(
     n_words: int = 12,
     n_documents: int = 5,
     n_characters: int = 1200,
-) -> None:
+) -> pathlib.Path:
     """Write a report about the topics of a fitted topic model, as one HTML file that works offline.
 
     The page has a map and a list of the topics, which can be searched and sorted. For each topic, it shows words, share
@@ -81,6 +82,11 @@ def topic_report(
     n_characters : int, default=1200
         Number of characters of a text, which is cut after them.
 
+    Returns
+    -------
+    path : pathlib.Path
+        Absolute path of the file, whose ``as_uri()`` a browser opens.
+
     See Also
     --------
     to_pyldavis : Arguments for an interactive map of pyLDAvis.
@@ -103,10 +109,9 @@ def topic_report(
     >>> lda = BayesianLDA(n_components=3, n_iter=100, random_state=0)
     >>> lda = lda.fit(data.counts, feature_names=data.feature_names)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "topics.html"
-    ...     topic_report(lda, data.counts, path, times=[2000, 2001] * 50)
-    ...     path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-    True
+    ...     path = topic_report(lda, data.counts, Path(folder) / "topics.html", times=[2000, 2001] * 50)
+    ...     path.name, path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    ('topics.html', True)
     """
     topics = check_topics(estimator, None, "topic_report")
     path = _checked_path(path)
@@ -124,6 +129,7 @@ def topic_report(
     )  # fmt: skip
     with replacing(path) as file:
         file.write(page(contents, title, n_characters).encode())
+    return pathlib.Path(path).absolute()
 
 
 def _checked_path(path: Any) -> str:
