@@ -185,23 +185,25 @@ def main():
     given = parser.parse_args()
     if given.chromium is None:
         sys.exit("There is no Chromium on the path; pass --chromium PATH.")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         browser = Browser(given.chromium, folder)
-        for path in given.reports or reports(Path(folder)):
-            address = path.resolve().as_uri()
-            browser.open(address, 1366, 900)
-            n_topics = browser.ask("document.querySelectorAll('.topic').length")
-            check(browser, address, n_topics)
-            print(f"{path.name}: {n_topics} topics, {path.stat().st_size:,} bytes: passed")
-            for width, height, dark in ((1366, 900, False), (390, 844, False), (1366, 900, True)):
-                if given.screenshots is not None:
-                    given.screenshots.mkdir(parents=True, exist_ok=True)
-                    name = f"{path.stem}_{width}{'_dark' * dark}"
-                    browser.open(address, width, height, dark=dark)
-                    browser.picture(given.screenshots / f"{name}_whole.png", whole=True)
-                    browser.press("j")
-                    browser.picture(given.screenshots / f"{name}.png")
-        browser.close()
+        try:
+            for path in given.reports or reports(Path(folder)):
+                address = path.resolve().as_uri()
+                browser.open(address, 1366, 900)
+                n_topics = browser.ask("document.querySelectorAll('.topic').length")
+                check(browser, address, n_topics)
+                print(f"{path.name}: {n_topics} topics, {path.stat().st_size:,} bytes: passed")
+                for width, height, dark in ((1366, 900, False), (390, 844, False), (1366, 900, True)):
+                    if given.screenshots is not None:
+                        given.screenshots.mkdir(parents=True, exist_ok=True)
+                        name = f"{path.stem}_{width}{'_dark' * dark}"
+                        browser.open(address, width, height, dark=dark)
+                        browser.picture(given.screenshots / f"{name}_whole.png", whole=True)
+                        browser.press("j")
+                        browser.picture(given.screenshots / f"{name}.png")
+        finally:
+            browser.close()
 
 
 if __name__ == "__main__":
