@@ -1276,6 +1276,21 @@ INSPECTION = [
         "tests/inspection/test_inspection.py -k pyldavis",
         ("to_pyldavis", "names[words].tolist()", "names[: words.size].tolist()"),
     ),
+    *of(
+        "inspection/_report/markup.py",
+        "tests/inspection/test_report.py -k (escaped or loaded)",
+        ("escaped", "html.escape(", "str.format("),
+    ),
+    *of(
+        "inspection/_report/contents.py",
+        "tests/inspection/test_report.py -k (tables or difference or labels)",
+        ("_by_groups", "differences = (means[:, 1] - means[:, 0])[:, None]", "differences = means[:, :1]"),
+        (
+            "gather",
+            "proportion = np.stack([each[chosen, shown[:, None]] for each in draws])",
+            "proportion = np.stack([each[chosen, shown[:, None] * 0] for each in draws])",
+        ),
+    ),
 ]
 
 MODEL_SELECTION = [

@@ -1,4 +1,4 @@
-"""Plots of fitted estimators, and conversion of their draws for ArviZ and pyLDAvis.
+"""Plots and reports of fitted estimators, and conversion of their draws for ArviZ and pyLDAvis.
 
 The packages that they need are optional and are imported on use. The extra ``inspection`` installs them.
 """
@@ -11,6 +11,7 @@ from ._export import to_arviz, to_pyldavis
 from ._keywords import KeywordDisplay
 from ._n_components import NumberOfTopicsDisplay
 from ._prevalence import PrevalenceDisplay
+from ._report.report import topic_report
 from ._similarity import TopicHierarchyDisplay, TopicMapDisplay
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "WordContrastDisplay",
     "to_arviz",
     "to_pyldavis",
+    "topic_report",
 ]

@@ -42,7 +42,7 @@ def check_topics(estimator, topics, who):
     return indices("topics", topics, len(estimator.components_))
 
 
-def _checked_distance(estimator, distance):
+def checked_distance(estimator, distance):
     on_simplex = isinstance(estimator, CountTopicModel)
     if distance is None:
         return "hellinger" if on_simplex else "angle"
@@ -52,7 +52,7 @@ def _checked_distance(estimator, distance):
     return distance
 
 
-def _distances(topics, kind):
+def distances_between(topics, kind):
     """Distances between topics, (n_topics, n_topics)."""
     topics = np.asarray(topics, dtype=np.float64)
     if kind == "hellinger":
@@ -190,12 +190,12 @@ class TopicMapDisplay:
         """
         topics = check_topics(estimator, topics, "TopicMapDisplay")
         check_interval(interval)
-        apart = _distances(estimator.components_[topics], _checked_distance(estimator, distance))
+        apart = distances_between(estimator.components_[topics], checked_distance(estimator, distance))
         share, low, high = _shares(estimator, X, topics, interval, params)
         return cls(
             topics=topics,
             labels=topic_labels(estimator, topics, n_words),
-            positions=_scaled(apart),
+            positions=scaled_positions(apart),
             share=share,
             low=low,
             high=high,
@@ -277,10 +277,10 @@ def _overlap(a, b):
 
 def topic_positions(topics):
     """Positions (n_topics, 2) on a map of topics, which are probabilities of words, by Jensen-Shannon distances."""
-    return _scaled(_distances(topics, "jensen-shannon"))
+    return scaled_positions(distances_between(topics, "jensen-shannon"))
 
 
-def _scaled(apart):
+def scaled_positions(apart):
     """Positions in the plane that approximate the given distances, by SMACOF.
 
     SMACOF starts from classical scaling instead of at random, so that the result is reproducible.
@@ -384,8 +384,8 @@ class TopicHierarchyDisplay:
         if not n_draws >= 1:
             raise ValueError(f"n_draws={n_draws} must be at least 1.")
         check_choice("method", method, _METHODS)
-        distance = _checked_distance(estimator, distance)
-        apart = squareform(_distances(estimator.components_[topics], distance), checks=False)
+        distance = checked_distance(estimator, distance)
+        apart = squareform(distances_between(estimator.components_[topics], distance), checks=False)
         tree = optimal_leaf_ordering(linkage(apart, method), apart)
         draws = estimator.samples_["components"]
         n_kept = draws.shape[1]
@@ -393,7 +393,7 @@ class TopicHierarchyDisplay:
         branches, found = _branches(tree), np.zeros(len(tree))
         chain = draws[estimator.reference_chain_]
         for s in some:
-            own = linkage(squareform(_distances(chain[s][topics], distance), checks=False), method)
+            own = linkage(squareform(distances_between(chain[s][topics], distance), checks=False), method)
             of_draw = set(_branches(own))
             found += [branch in of_draw for branch in branches]
         return cls(

@@ -143,15 +143,17 @@ def unsealed(digest, content):
     return pickle.loads(content)
 
 
-def write_checkpoint(value, path):
-    """Save a value atomically: if the machine stops, the file at ``path`` is either the old or the new one, complete.
+@contextmanager
+def replacing(path):
+    """Context with an open binary file that replaces the file at ``path`` at its end, or leaves it after an error.
 
-    If several processes write to the same path, the last save remains.
+    If the machine stops, the file at ``path`` is either the old or the new one, complete. If several processes write to
+    the same path, the last one remains.
     """
-    part = f"{path}.{uuid.uuid4().hex[:12]}.part"
+    part = f"{os.fspath(path)}.{uuid.uuid4().hex[:12]}.part"
     try:
         with open(part, "xb") as file:
-            pickle.dump(_Sealed(value), file, protocol=pickle.HIGHEST_PROTOCOL)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
@@ -165,6 +167,12 @@ def write_checkpoint(value, path):
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def write_checkpoint(value, path):
+    """Save a value atomically, see `replacing`."""
+    with replacing(path) as file:
+        pickle.dump(_Sealed(value), file, protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def read_checkpoint(path):

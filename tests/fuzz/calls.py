@@ -56,6 +56,7 @@ NOT_DRAWN = {
     "forget_rows": "drops rows, as keep_rows=False does, which is drawn",
     "get_params": "called around each operation",
     "permutation_test": "makes fits of its own",
+    "topic_report": "writes a file",
     "set_params": "an operation of its own",
     "get_metadata_routing": "scikit-learn's own",
     "set_callbacks": "scikit-learn's own",

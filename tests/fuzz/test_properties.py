@@ -243,4 +243,4 @@ def test_all_parameters_and_methods_are_drawn(name):
 
 
 def test_all_plots_are_drawn():
-    assert set(inspection.__all__) == {*calls._PLOTS, *calls._EXPORTS, "NumberOfTopicsDisplay"}
+    assert set(inspection.__all__) == {*calls._PLOTS, *calls._EXPORTS, "NumberOfTopicsDisplay", "topic_report"}

@@ -1,5 +1,6 @@
 """Code of users that a type checker must accept, in strict mode, and the types that it must find; nothing here runs."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_type
 
 import numpy as np
@@ -236,3 +237,6 @@ def pictures(lda: BayesianLDA, dmr: DMRTopicModel, mixture: DPCategoricalMixture
     inspection.TraceDisplay.from_estimator(lda, x="step").plot()
     inspection.to_arviz(lda, words=10)
     assert_type(inspection.to_pyldavis(lda, X), dict[str, Any])
+    inspection.topic_report(lda, X, "topics.html", ["a", "b"], labels={0: "sea"}, times=years, groups=["left", "right"])
+    written = inspection.topic_report(dmr, X, Path("topics.html"), metadata={"year": years}, n_bins=10, of="documents")
+    assert_type(written, Path)

@@ -314,22 +314,48 @@ def random_weights(X, index, n_draws, random_state):
     return -np.log1p(-counter_uniforms(keys, np.arange(n_draws)[:, None]))
 
 
-def time_table(draws, times, index, filled, interval, topic_names, weights=None):
-    """Table of the mean proportions of documents, with a row for each time and topic.
+def means_by_time(draws, index, filled, n_times, weights=None):
+    """Mean proportions of the documents of each time in each draw, (n_draws, n_held, n_topics).
 
-    ``weights`` are those of the documents in each draw, (n_draws, n_docs). None: all are equal.
+    Parameters
+    ----------
+    draws : list of ndarray of shape (n_docs, n_topics)
+    index : ndarray of shape (n_docs,)
+        Time of each document, below ``n_times``.
+    filled : ndarray of bool, shape (n_docs,)
+        Which documents have words; the others do not count.
+    n_times : int
+    weights : ndarray of shape (n_draws, n_docs), default=None
+        Weights of the documents in each draw. None: all are equal.
+
+    Returns
+    -------
+    means : ndarray of shape (n_draws, n_held, n_topics)
+    held : ndarray of shape (n_held,)
+        Times that have documents with words.
+    n_docs : ndarray of shape (n_held,)
+        Numbers of these documents.
     """
-    n_docs = np.bincount(index[filled], minlength=times.size)
+    n_docs = np.bincount(index[filled], minlength=n_times)
     held = np.flatnonzero(n_docs)
     if not held.size:
         raise ValueError("X holds no tokens, so topics have no shares; pass documents with words.")
     weights = np.ones((len(draws), filled.size)) if weights is None else weights
 
     def means(theta, weight):
-        sums = [np.bincount(index[filled], weight * column, times.size)[held] for column in theta.T]
-        return np.stack(sums, axis=1) / np.bincount(index[filled], weight, times.size)[held, None]
+        sums = [np.bincount(index[filled], weight * column, n_times)[held] for column in theta.T]
+        return np.stack(sums, axis=1) / np.bincount(index[filled], weight, n_times)[held, None]
 
-    by_time = np.stack([means(one[filled], weight[filled]) for one, weight in zip(draws, weights, strict=True)])
+    by_time = [means(one[filled], weight[filled]) for one, weight in zip(draws, weights, strict=True)]
+    return np.stack(by_time), held, n_docs[held]
+
+
+def time_table(draws, times, index, filled, interval, topic_names, weights=None):
+    """Table of the mean proportions of documents, with a row for each time and topic.
+
+    ``weights`` are those of the documents in each draw, (n_draws, n_docs). None: all are equal.
+    """
+    by_time, held, n_docs = means_by_time(draws, index, filled, times.size, weights)
     mean, low, high = (part.ravel() for part in spread(by_time, interval_tails(interval)))
     n_topics = by_time.shape[2]
     return as_table(
@@ -340,6 +366,6 @@ def time_table(draws, times, index, filled, interval, topic_names, weights=None)
             "share": mean,
             "low": low,
             "high": high,
-            "n_documents": np.repeat(n_docs[held], n_topics),
+            "n_documents": np.repeat(n_docs, n_topics),
         }
     )
