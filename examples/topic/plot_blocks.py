@@ -6,6 +6,8 @@ A corpus that does not fit in memory, or takes too long on one machine, is cut i
 sweep side by side. What they draw should depend on neither their number nor their fate. Here the same docstrings are
 fitted three times: as one matrix in memory, as shards in this process, and as shards on two processes of a Dask
 cluster, one of which is killed on the way.
+
+The guide has a page on :doc:`corpora larger than memory </user_guide/out_of_core>`.
 """
 
 # %%

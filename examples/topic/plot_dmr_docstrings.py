@@ -5,6 +5,8 @@ How do the docstrings of NumPy, SciPy and scikit-learn differ?
 `DMRTopicModel` fits one set of topics to the docstrings of five packages and lets their prevalence follow the package
 and the kind of a document (a function, a class, a method, a module), with intervals for every difference: a structural
 topic model of documents that come with this package's dependencies.
+
+The guide has a page on :doc:`covariates </user_guide/covariates>`.
 """
 
 # %%

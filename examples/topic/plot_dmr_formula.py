@@ -8,6 +8,8 @@ year for each party. `PrevalenceDisplay <sk_sgmcmc.inspection.PrevalenceDisplay>
 to it.
 
 The addresses are the sample that comes with the package, every third paragraph (`sk_sgmcmc.datasets.load_sotu`).
+
+The guide has a page on :doc:`covariates </user_guide/covariates>`.
 """
 
 # %%

@@ -8,6 +8,8 @@ is read. How much that is worth is measured against `BayesianLDA` with the same 
 that uses the era: the frequencies of words in it.
 
 The paragraphs are the sample that comes with the package, every third one (`sk_sgmcmc.datasets.load_sotu`).
+
+The guide has a page on :doc:`covariates </user_guide/covariates>`.
 """
 
 # %%

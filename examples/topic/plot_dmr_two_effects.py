@@ -7,6 +7,8 @@ that the two effects can be separated: a topic that grew because a venue that fa
 everywhere.
 
 The abstracts are invented, so that estimates can be compared with the planted effects.
+
+The guide has a page on :doc:`covariates </user_guide/covariates>`.
 """
 
 # %%

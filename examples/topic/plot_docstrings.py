@@ -7,6 +7,8 @@ credible interval: thirty topics of the docstrings of NumPy, SciPy, scikit-learn
 documents that come with this package's dependencies.
 
 Run as a script, this page writes a picture and a table of the topics to the folder ``output``.
+
+The guide has a page on :doc:`fitting topic models </user_guide/topic_models>`.
 """
 
 # %%

@@ -5,6 +5,8 @@ Does it matter how the weights of a gamma process move?
 A gamma process infers how many topics a corpus needs. Its weights can be drawn from their conditionals, or moved by
 Hamiltonian samplers with a mass that is given or learnt. Here six samplers fit the same docstrings: how soon do they
 predict unseen words well, and do they agree on the number of topics?
+
+The guide has a page on :doc:`gamma processes </user_guide/gamma_process>`.
 """
 
 # %%

@@ -8,6 +8,8 @@ that you see whether it is about what its name says.
 
 The addresses are the sample that comes with the package, every third paragraph (`sk_sgmcmc.datasets.load_sotu`), from
 1930 on.
+
+The guide has a page on :doc:`keywords </user_guide/keywords>`.
 """
 
 # %%

@@ -5,6 +5,8 @@ What happens to topics when documents bring new words?
 A stream of documents has no vocabulary known in advance. Here docstrings arrive in blocks: those of NumPy, SciPy, numba
 and joblib throughout, those of scikit-learn from the middle on. The model takes one block after another by
 ``partial_fit`` and adds the words that are new to it.
+
+The guide has a page on :doc:`adding data </user_guide/updating>`.
 """
 
 # %%

@@ -8,6 +8,8 @@ call, and comes as a table or a picture with intervals.
 
 The documents are every third paragraph of the addresses from 1790 to 2020, which come with this package as counts of
 words (`sk_sgmcmc.datasets.load_sotu`); the president and the year stand in for the texts.
+
+The guide has a page on :doc:`reading topics </user_guide/reading_topics>`.
 """
 
 # %%

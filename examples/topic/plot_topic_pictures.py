@@ -7,6 +7,8 @@ about, and the course of topics over time. Each shows its own uncertainty.
 
 The documents are docstrings of scientific Python, which come with this package's dependencies, and for the last picture
 paragraphs of the State of the Union addresses, which come with this package.
+
+The guide has a page on :doc:`reading topics </user_guide/reading_topics>`.
 """
 
 # %%

@@ -8,6 +8,8 @@ shares and coefficients together, so that intervals include all of this uncertai
 
 The documents are paragraphs of the addresses that come with the package (`sk_sgmcmc.datasets.load_sotu`), from 1930 on,
 and the outcome is the party of the president. Corpora that are made up then show which intervals cover the truth.
+
+The guide has a page on :doc:`covariates </user_guide/covariates>`.
 """
 
 # %%

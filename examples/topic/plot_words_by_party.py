@@ -8,6 +8,8 @@ Most words are the same in both, and the model learns how many.
 
 The addresses are the sample that comes with the package, every third paragraph (`sk_sgmcmc.datasets.load_sotu`), from
 1930 on.
+
+The guide has a page on :doc:`covariates </user_guide/covariates>`.
 """
 
 # %%

@@ -79,7 +79,7 @@ def joined_checksums(sizes):
 class CountBlocks:
     """Counts of documents in blocks, of which only a few are in memory at a time.
 
-    Pass it to topic models of counts in place of X; see the user guide on more data than memory.
+    Pass it to topic models of counts in place of X; see "Corpora larger than memory" in the user guide.
 
     Parameters
     ----------
