@@ -4,7 +4,7 @@
 ``given`` is a `Given` or None. Programs that can take topics use these, so that only inference differs; the others
 learn their own (``own = True``). ``prepared(X)`` returns documents as the program takes them,
 ``proportions(documents)`` their proportions (n_docs, n_topics), by its default arguments on one core, and ``topics``
-its topics.
+its topics. With ``scores = True`` there is also ``score(X)``.
 
 `EFFECTS`: a class has ``name``, ``package``, ``version()``, and ``fitted(counts, column, n_topics, seed)``, which fits
 by default arguments and returns an `Answer`.
@@ -78,11 +78,15 @@ class ScikitLearnTransform(Program):
         expected = psi(given.word_counts) - psi(given.word_counts.sum(axis=1, keepdims=True))
         self.model.exp_dirichlet_component_ = np.exp(expected)
 
-    prepared = staticmethod(lambda X: X)
+    prepared, scores = staticmethod(lambda X: X), True
 
     def proportions(self, X):
         """By `transform`."""
         return self.model.transform(X)
+
+    def score(self, X):
+        """A variational bound by one set of topics."""
+        return self.model.score(X)
 
 
 class OurTransform(Program):
@@ -91,15 +95,19 @@ class OurTransform(Program):
     name, package, own, version = "ours", "sk-sgmcmc", False, Ours.version
 
     def __init__(self, train, given, n_topics):
-        fitted, self.topics = BayesianLDA(n_topics, n_iter=40, random_state=0).fit(train), given.shares
-        self.model = copy(fitted)
+        self.fitted, self.topics = BayesianLDA(n_topics, n_iter=40, random_state=0).fit(train), given.shares
+        self.model = copy(self.fitted)
         self.model.components_, self.model.doc_topic_prior_ = given.shares, given.doc_prior
 
-    prepared = staticmethod(lambda X: X)
+    prepared, scores = staticmethod(lambda X: X), True
 
     def proportions(self, X):
         """By `transform`."""
         return self.model.transform(X)
+
+    def score(self, X):
+        """By ten draws of its own topics, for each of which proportions are inferred."""
+        return self.fitted.score(X)
 
 
 class GensimTransform(Program):

@@ -330,6 +330,9 @@ class Transform:
         theta = program.proportions(program.prepared(observed))
         perplexity = perplexity_given(theta, program.topics, hidden)
         rates = {"rate": held_out.shape[0] / whole, "milliseconds": 1000 * one}
+        if program.scores:
+            program.score(held_out[:50])
+            rates["score_rate"] = held_out.shape[0] / seconds(program.score, held_out)
         return rates | {"perplexity": perplexity, "own": program.own}
 
     def tables(self, records):
@@ -337,11 +340,11 @@ class Transform:
         rows = [
             [
                 r["corpus"], str(r["n_topics"]), r["program"] + " (own topics)" * r["own"], number(r["rate"], 0),
-                number(r["milliseconds"], 2), number(r["perplexity"]),
+                number(r["milliseconds"], 2), number(r["perplexity"]), number(r.get("score_rate"), 0),
             ]
             for r in records
         ]  # fmt: skip
-        head = ["corpus", "K", "program", "documents a second", "ms for one document", "perplexity"]
+        head = ["corpus", "K", "program", "documents a second", "ms for one document", "perplexity", "scored a second"]
         notes = ["Perplexities of programs with topics of their own cannot be compared with the others."]
         yield Table("Topic proportions of held-out documents, given the same topics", head, rows, notes)
 

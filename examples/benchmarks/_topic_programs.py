@@ -41,6 +41,7 @@ class Program:
 
     window, midway, most_topics, reason, threads, sweep_steps = 1, True, np.inf, "", False, ()
     makes_topics = False  # Whether it learns the topics that programs share when they infer proportions.
+    scores = False  # Whether it scores documents.
 
     @classmethod
     def version(cls):
@@ -161,7 +162,7 @@ class OurMinibatches(Ours):
 
     def tokens_of_step(self, X):
         """Tokens of a minibatch, times the sweeps over it."""
-        return X.sum() * min(256 / X.shape[0], 1.0) * BayesianLDA().n_sweeps
+        return X.sum() * min(256 / X.shape[0], 1.0) * sum(BayesianLDA().n_sweeps)
 
 
 class Bound(Program):
