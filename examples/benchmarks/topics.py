@@ -31,6 +31,7 @@ import json
 import math
 import os
 import platform
+import shlex
 import subprocess
 import sys
 import time
@@ -124,6 +125,17 @@ def versions(case):
     return {program.package: program.version()}
 
 
+def command_line():
+    """The command that runs, without files and without the limit on its hours, which do not change what it finds."""
+    kept, words = [], iter(sys.argv[1:])
+    for word in words:
+        if word in ("--results", "--rst", "--hours"):
+            next(words)
+        else:
+            kept.append(word)
+    return shlex.join([Path(sys.argv[0]).name, *kept])
+
+
 def run(parts, options, done):
     """Measure what is missing, and append it to the results."""
     began = time.monotonic()
@@ -140,7 +152,7 @@ def run(parts, options, done):
             result = in_child(case) if part.alone and not options.smoke else measure(case)
             about = {"date": str(datetime.date.today()), "versions": versions(case), "machine": platform.machine()}
             kept = {name: value for name, value in case.items() if name not in ("top_words", "kill_after")}
-            record = kept | about | {"command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])} | result
+            record = kept | about | {"command": command_line()} | result
             done[key_of(case)] = record
             if options.results and "failed" not in result:
                 with options.results.open("a", encoding="utf-8") as file:
