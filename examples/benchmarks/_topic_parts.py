@@ -18,7 +18,18 @@ import numpy as np
 from _peers import WORD_PRIOR, Judge, Stopwatch, Watch, peak_memory, split
 from _topic_corpora import DESIGNS, SMALL_DESIGN, corpus_of
 from _topic_inference import EFFECTS, MASS, TRANSFORMS, Given
-from _topic_programs import FIRST_ANSWERS, OURS, PROGRAMS, STREAMS, SWEEPS, named, texts, word_names
+from _topic_programs import (
+    FIRST_ANSWERS,
+    OUR_STREAMS,
+    OURS,
+    PROGRAMS,
+    STREAM_PEER,
+    STREAMS,
+    SWEEPS,
+    named,
+    texts,
+    word_names,
+)
 from _topic_tables import Table, number, timed
 from intervals import plant
 
@@ -403,8 +414,8 @@ class Streams:
             ends = {name: [r["end"] for r in each] for (name,), each in grouped(group, "program").items()}
             spent = {name: mean(end["seconds"] for end in each) for name, each in ends.items()}
             cells = {name: timed(mean(e["perplexity"] for e in each), spent[name]) for name, each in ends.items()}
-            ours, peer = (spent.get(name) for name in (STREAMS[0].name, STREAMS[1].name))
-            ratio = number(ours / peer) if ours and peer else "--"
+            peer = spent.get(STREAM_PEER)
+            ratio = " / ".join(number(spent[name] / peer) for name in OUR_STREAMS if name in spent and peer) or "--"
             rows.append([corpus, str(n_topics), *(cells.get(name, "--") for name in names), ratio])
         head = ["corpus", "K", *names, "seconds of ours / scikit-learn's"]
         yield Table("One pass in ten blocks, and our fit to the whole: perplexity (seconds)", head, rows)
@@ -431,7 +442,7 @@ class Own:
 
     def tables(self, records):
         """One table, in the order of the coherence c_v."""
-        rows = []
+        rows, losses = [], []
         for (corpus, n_topics), group in grouped(records, "corpus", "n_topics").items():
             lines = []
             for (name,), each in grouped(group, "program").items():
@@ -439,13 +450,23 @@ class Own:
                 lines.append((values, name))
             for values, name in sorted(lines, key=lambda line: -(line[0][0] or line[0][2])):
                 rows.append([corpus, str(n_topics), name, *(number(value, 3) for value in values)])
+            losses += self._losses(corpus, n_topics, {name: values for values, name in lines})
         head = ["corpus", "K", "program", "c_v", "u_mass", "NPMI", "log likelihood of a token"]
         notes = [
             "After the seconds of our default fit, or a program's own default fit if it has no other. c_v and u_mass "
             "are tomotopy's, with whole documents as windows, because the corpora have no order of words. Log "
             "likelihoods are the programs' own, with their own priors, and cannot be compared."
         ]
-        yield Table("Coherence of the ten top words of each topic, best c_v first", head, rows, notes)
+        yield Table("Coherence of the ten top words of each topic, best c_v first", head, rows, notes + losses)
+
+    @staticmethod
+    def _losses(corpus, n_topics, values):
+        ours, found = values.get(OURS), []
+        for i, measure in enumerate(("c_v", "u_mass", "NPMI")):
+            if ours and ours[i] is not None:
+                better = [name for name, each in values.items() if each[i] is not None and each[i] > ours[i]]
+                found.append(f"by {measure} to {'; '.join(better) or 'none of these'}")
+        return [f"{corpus}, K = {n_topics}: we lose {', '.join(found)}."] if found else []
 
 
 def tomotopy_coherence(corpus, seed, top):

@@ -180,14 +180,22 @@ class Bound(Program):
 
 
 class OurStream(Program):
-    """`BayesianLDA.partial_fit`, in ten blocks."""
+    """`BayesianLDA.partial_fit` with its default sampler, in ten blocks."""
 
     name, package, version = "ours, partial_fit", "sk-sgmcmc", Ours.version
 
+    sampler, warm_up = None, Ours.warm_up
+
     def run(self, X, n_topics, seed, watch, n_jobs=1):
         """One pass."""
-        model = BayesianLDA(n_topics, random_state=seed, n_jobs=n_jobs)
+        model = BayesianLDA(n_topics, sampler=self.sampler, random_state=seed, n_jobs=n_jobs)
         in_blocks(X, model.partial_fit, lambda: model.components_, watch)
+
+
+class OurScirStream(OurStream):
+    """The same by minibatches, which keep no assignments."""
+
+    name, sampler = "ours, partial_fit by scir", "scir"
 
 
 class Tomotopy(Program):
@@ -426,8 +434,9 @@ SWEEPS = [
     Bound(), OurSweeps(), OurMinibatches(), Tomotopy(), Topica(), TopicaLight(), TopicaWarp(), TopicaCvb0(),
     Pyrmallet(),
 ]  # fmt: skip
-STREAMS = [OurStream(), ScikitLearnStream(), GensimStream(), Ours()]
+STREAMS = [OurStream(), OurScirStream(), ScikitLearnStream(), GensimStream(), Ours()]
 OURS, FIRST_ANSWERS = Ours.name, ScikitLearnOnline.name
+OUR_STREAMS, STREAM_PEER = (OurStream.name, OurScirStream.name), ScikitLearnStream.name
 
 
 def named(programs, names=None):
