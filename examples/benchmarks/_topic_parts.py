@@ -147,7 +147,8 @@ class Perplexity:
             f"{one['tokens']:,} tokens, {len(ours)} seed{'s' * (len(ours) > 1)}"
         )
         head = ["program", *(f"{mark} x our seconds" for mark in MARKS), "its default fit"]
-        return Table(title, head, rows, [f"We lose to: {'; '.join(losses) or 'none of these'}."])
+        lost = f"We lose to: {'; '.join(losses) or 'none of these'}." if peers else "No other program has been run."
+        return Table(title, head, rows, [lost])
 
     @staticmethod
     def _loss(name, found, perplexity, ours):

@@ -1,5 +1,6 @@
 """Tables of the comparison of topic models, as text and as reStructuredText."""
 
+import textwrap
 from typing import NamedTuple
 
 
@@ -23,7 +24,12 @@ class Table(NamedTuple):
         lines = [f".. list-table:: {self.title}", "   :header-rows: 1", ""]
         for row in [self.head, *self.rows]:
             lines += [f"   {'* -' if i == 0 else '  -'} {cell}".rstrip() for i, cell in enumerate(row)]
-        return "\n".join([*lines, "", *(f"{each}\n" for each in self.notes)])
+        return "\n".join([*lines, "", *(f"{wrapped(each)}\n" for each in self.notes)])
+
+
+def wrapped(text):
+    """A paragraph in lines of at most 120 characters; commands stay whole."""
+    return textwrap.fill(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def number(value, digits=1):
