@@ -58,11 +58,6 @@ class Curve:
         if not self.quiet:
             print(f"  {self.name:14s} {self.spent:8.2f} s  {self.perplexity[-1]:8.1f}  {note}", flush=True)
 
-    def time_to(self, level):
-        """First time at which the curve is at or below a perplexity; inf if never."""
-        reached = np.flatnonzero(np.array(self.perplexity) <= level)
-        return self.seconds[reached[0]] if reached.size else np.inf
-
     def at(self, seconds):
         """Perplexity at a given time: the last one recorded before it; inf before the first."""
         before = np.flatnonzero(np.array(self.seconds) <= seconds)

@@ -127,14 +127,14 @@ class Perplexity:
         spent = mean(each["end"]["seconds"] for each in ours.values())
         by_window, by_mean = (mean(each["end"][kind] for each in ours.values()) for kind in ("window", "perplexity"))
         rows = [["ours", timed(by_window, spent), "--", "--", timed(by_mean, spent)]]
-        losses = []
+        losses, windows = [], {each.name: each.window for each in PROGRAMS}
         for name, group in peers.items():
-            cells = []
+            cells, level = [], by_window if windows[name] > 1 else by_mean
             for mark in MARKS:
                 points = [at(each, mark * ours[each["seed"]]["end"]["seconds"]) for each in group]
                 found = [point for point in points if point is not None]
                 cells.append(timed(mean(p[1] for p in found), mean(p[0] for p in found)) if found else "--")
-                losses += self._loss(f"{name} after {mark} times our seconds", found, lambda p: p[1], by_window)
+                losses += self._loss(f"{name} after {mark} times our seconds", found, lambda p: p[1], level)
             ends = [each["end"] for each in group if each.get("end")]
             stopped = next((f"not within {each['stopped']:.0f} s" for each in group if "stopped" in each), "--")
             end = timed(*(mean(each[kind] for each in ends) for kind in ("perplexity", "seconds")))
@@ -148,7 +148,8 @@ class Perplexity:
         )
         head = ["program", *(f"{mark} x our seconds" for mark in MARKS), "its default fit"]
         lost = f"We lose to: {'; '.join(losses) or 'none of these'}." if peers else "No other program has been run."
-        return Table(title, head, rows, [lost])
+        left_out = [f"{each.name} is left out: it {each.reason}." for each in PROGRAMS if n_topics > each.most_topics]
+        return Table(title, head, rows, [lost, *left_out])
 
     @staticmethod
     def _loss(name, found, perplexity, ours):

@@ -10,8 +10,10 @@ Parts, each by ``--part``, of which there can be several:
 
 ``perplexity``  held-out perplexity by document completion, from topics alone, on the same hidden tokens, after the
                 processor time of our default fit, twice and four times this, and of each program's own default fit.
-                Topics are averaged alike: the last five snapshots, over the last third of the steps. Programs that
-                cannot go on are fitted again for each time, and average five snapshots themselves.
+                Programs with snapshots average the probabilities by the last five, over the last third of the
+                steps. Programs that cannot go on are fitted again for each time, and average five snapshots to one
+                set of topics. The former are compared with our last five snapshots (our first column), the latter and
+                default fits with our mean topics (our last column).
 ``coverage``    coverage, bias and error of effects and of shares, with planted corpora
 ``speed``       nanoseconds a token of a sweep, beside the least that a collapsed sweep has to do
 ``memory``      peak memory of a fit
