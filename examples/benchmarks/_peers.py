@@ -1,50 +1,35 @@
-"""Shared parts of the benchmarks: corpora split for scoring, the judge, peers whose topics are recorded over time."""
+"""Shared parts of the benchmarks: corpora split for scoring, the judge, curves over time, peak memory."""
 
 import functools
+import resource
+import sys
 import time
 from collections import deque
+from pathlib import Path
 
 import numpy as np
 
 from sk_sgmcmc import datasets
 from sk_sgmcmc.callbacks import Callback
-from sk_sgmcmc.metrics import doc_topic_proportions, document_completion, split_tokens
+from sk_sgmcmc.metrics import document_completion, split_tokens
 
 DOC_PRIOR, WORD_PRIOR = 0.1, 0.01
+LARGEST_PRIOR_SUM = 10.0
 
 
 class Judge:
-    """Document completion from topics alone: the same observed and hidden tokens and prior for every program."""
+    """Document completion from topics alone: the same observed and hidden tokens and prior for every program.
+
+    The prior of a document is `DOC_PRIOR` for each topic, and less if its sum would exceed `LARGEST_PRIOR_SUM`.
+    """
 
     def __init__(self, held_out):
         self.observed, self.hidden = split_tokens(held_out)
 
     def __call__(self, topics):
         """Perplexity of a list of topic matrices (n_topics, n_words), averaged in probability."""
-        return document_completion(self.observed, self.hidden, list(topics), doc_topic_prior=DOC_PRIOR).perplexity
-
-
-class SmoothedJudge(Judge):
-    """Document completion by the last few matrices of topics, each of which is worked out once.
-
-    Probabilities of the hidden tokens are averaged over the matrices, so the last value returned is that of `Judge` for
-    the last ``window`` of them.
-    """
-
-    def __init__(self, held_out, window):
-        super().__init__(held_out)
-        self.last = deque(maxlen=window)
-
-    def __call__(self, topics):
-        """Perplexity after the next matrices (n_topics, n_words)."""
-        self.last.extend(self._probabilities(phi) for phi in topics)
-        mean = np.maximum(np.mean(self.last, axis=0), 1e-12)
-        return float(np.exp(-(self.hidden.data @ np.log(mean)) / self.hidden.data.sum()))
-
-    def _probabilities(self, phi):
-        proportions, of_word = doc_topic_proportions(self.observed, phi, DOC_PRIOR), np.ascontiguousarray(phi.T)
-        words = np.split(self.hidden.indices, self.hidden.indptr[1:-1])
-        return np.concatenate([of_word[w] @ theta for w, theta in zip(words, proportions, strict=True)])
+        prior = min(DOC_PRIOR, LARGEST_PRIOR_SUM / len(topics[0]))
+        return document_completion(self.observed, self.hidden, list(topics), doc_topic_prior=prior).perplexity
 
 
 class Curve:
@@ -72,11 +57,6 @@ class Curve:
         self.note.append(note)
         if not self.quiet:
             print(f"  {self.name:14s} {self.spent:8.2f} s  {self.perplexity[-1]:8.1f}  {note}", flush=True)
-
-    def time_to(self, level):
-        """First time at which the curve is at or below a perplexity; inf if never."""
-        reached = np.flatnonzero(np.array(self.perplexity) <= level)
-        return self.seconds[reached[0]] if reached.size else np.inf
 
     def at(self, seconds):
         """Perplexity at a given time: the last one recorded before it; inf before the first."""
@@ -167,48 +147,129 @@ def moments(last, first=1, per_decade=12):
     return sorted(set(np.geomspace(first, last, n).round().astype(int).tolist()))
 
 
-def run_tomotopy(train, n_topics, curve, sweeps, seed):
-    """tomotopy's LDAModel, one worker, scored after each of the ``sweeps``.
+def peak_memory():
+    """Highest resident memory of this process so far, in MiB."""
+    status = Path("/proc/self/status")
+    if status.exists():  # On Linux getrusage includes the parent's peak; this does not.
+        return int(status.read_text().split("VmHWM:")[1].split()[0]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 1024)
 
-    It learns the documents' prior, as is its default. Its own preparation counts, handing over the documents does not.
+
+class Watch:
+    """What happens while a program of `_topic_programs` runs: clock, snapshots of its topics, perplexity, the end.
+
+    Parameters
+    ----------
+    judge : Judge
+    marks : sequence of float
+        Seconds after which the topics are scored at the next look; the last one ends the run.
+    window : int
+        Number of the last snapshots over which a score averages.
+    most : float
+        Seconds that a default fit may take, as far as can be told before.
+    now : callable
+        The clock: `time.process_time`, or `time.perf_counter` where several threads work.
     """
-    import tomotopy
 
-    model = tomotopy.LDAModel(k=n_topics, alpha=DOC_PRIOR, eta=WORD_PRIOR, seed=seed + 1)
-    words = np.array([str(w) for w in range(train.shape[1])])
-    for d in range(train.shape[0]):
-        row = slice(train.indptr[d], train.indptr[d + 1])
-        model.add_doc(np.repeat(words[train.indices[row]], train.data[row].astype(int)).tolist())
-    done = 0
-    for sweep in [0, *sweeps]:
-        curve.start()
-        model.train(sweep - done, workers=1)
-        curve.pause()
-        done = sweep
-        if sweep == 0:
-            columns = np.array([int(word) for word in model.used_vocabs])
-            continue
-        phi = np.full((n_topics, train.shape[1]), 1e-12)
-        phi[:, columns] = [model.get_topic_word_dist(k) for k in range(n_topics)]
-        curve.record(phi / phi.sum(axis=1, keepdims=True), sweep)
+    STEPS, SECONDS = 1.08, 1.25  # Ratios of steps with snapshots, and of times with scores.
+    PROBE = 20  # Steps of the first fit of a program that is fitted again for each time.
+
+    def __init__(self, judge, marks=(), *, window=1, most=np.inf, now=time.process_time):
+        self.judge, self.marks, self.most, self.now = judge, sorted(marks), most, now
+        self.snapshots = deque(maxlen=window)
+        self.points, self.end, self.top_words = [], None, None
+        self.spent, self.next_score, self.running = 0.0, 0.0, False
+
+    def start(self):
+        """Start the clock."""
+        self.clock, self.running = self.now(), True
+
+    def pause(self):
+        """Stop the clock, if it runs."""
+        self.spent += self.now() - self.clock if self.running else 0.0
+        self.running = False
+
+    def restart(self):
+        """Start the clock at zero, for another fit."""
+        self.spent = 0.0
+        self.start()
+
+    def next_step(self, step):
+        """The step after which to look next."""
+        return max(step + 1, int(step * self.STEPS))
+
+    def longer(self, steps):
+        """Steps of the next fit, given that the last one had so many; None if no mark is left."""
+        if not steps:
+            return self.PROBE
+        left = [mark for mark in self.marks if mark > self.SECONDS * self.spent]
+        return int(np.ceil(1.05 * steps * left[0] / self.spent)) if left else None
+
+    def has_time_for(self, steps):
+        """Whether a fit of so many steps takes no longer than it may."""
+        return steps * self.seconds_per_step <= self.most
+
+    def look(self, step, topics):
+        """Keep what the function ``topics`` returns, (n_topics, n_words); returns whether the run is over."""
+        self.pause()
+        self.snapshots.append(topics())
+        self.seconds_per_step = self.spent / step
+        if self.spent >= self.next_score:
+            self._score(step)
+        enough = bool(self.marks) and self.spent >= self.marks[-1]
+        self.start()
+        return enough
+
+    def finish(self, topics):
+        """Score what the function ``topics`` returns as the result of the program's own default fit."""
+        self.pause()
+        phi = topics()
+        window = self.judge(self.snapshots) if len(self.snapshots) else None
+        self.end = {"seconds": self.spent, "perplexity": self.judge([phi]), "window": window}
+        if self.top_words is None or not self.marks:
+            self.top_words = np.argsort(-phi, axis=1)[:, :10].tolist()
+
+    def _score(self, step):
+        self.points.append((self.spent, self.judge(self.snapshots), step))
+        left = [mark for mark in self.marks if mark > self.spent]
+        self.next_score = min(self.SECONDS * self.spent, *left[:1], np.inf)
+        if not self.marks or self.spent <= self.SECONDS * self.marks[0]:
+            self.top_words = np.argsort(-np.mean(self.snapshots, axis=0), axis=1)[:, :10].tolist()
+
+    def record(self):
+        """What was measured, as it is written to a file."""
+        points = [[round(seconds, 4), round(float(perplexity), 3), step] for seconds, perplexity, step in self.points]
+        return {"points": points, "end": self.end, "top_words": self.top_words}
 
 
-def run_sklearn(train, n_topics, curve, seconds, seed, batch=256):
-    """scikit-learn's online variational Bayes: at least one pass, then until it has used ``seconds``."""
-    from sklearn.decomposition import LatentDirichletAllocation
+class Stopwatch(Watch):
+    """As `Watch`, but it only notes the time after given steps."""
 
-    model = LatentDirichletAllocation(
-        n_topics, doc_topic_prior=DOC_PRIOR, topic_word_prior=WORD_PRIOR, total_samples=train.shape[0],
-        random_state=seed,
-    )  # fmt: skip
-    order, train = np.random.default_rng(seed).permutation(train.shape[0]), train.astype(np.float64)
-    blocks = [train[order[i : i + batch]] for i in range(0, train.shape[0], batch)]
-    step, next_look = 0, 0.0
-    while step < len(blocks) or curve.spent < seconds:
-        curve.start()
-        model.partial_fit(blocks[step % len(blocks)])
-        curve.pause()
-        step += 1
-        if curve.spent >= next_look or step == len(blocks):
-            curve.record(model.components_ / model.components_.sum(axis=1, keepdims=True), step)
-            next_look = 1.2 * curve.spent
+    def __init__(self, steps, now=time.process_time):
+        super().__init__(None, now=now)
+        self.steps = sorted(steps)
+
+    def next_step(self, step):
+        """The next one of the steps."""
+        return next((s for s in self.steps if s > step), 10**9)
+
+    def longer(self, steps):
+        """The next one of the steps."""
+        return next((s for s in self.steps if s > steps), None)
+
+    def has_time_for(self, steps):
+        """A default fit is not wanted."""
+        return False
+
+    def look(self, step, topics):
+        """Note the time."""
+        self.pause()
+        if step in self.steps:
+            self.points.append((self.spent, np.nan, step))
+        self.start()
+        return step >= self.steps[-1]
+
+    def finish(self, topics):
+        """Note the time."""
+        self.pause()
+        self.end = {"seconds": self.spent}

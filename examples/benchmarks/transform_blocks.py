@@ -21,9 +21,8 @@ from pathlib import Path
 
 import joblib
 import numpy as np
-from _peers import counts_of, split
-from lda_scaling import peak_memory
-from lda_transform import Tomotopy
+from _peers import counts_of, peak_memory, split
+from _topic_inference import TomotopyTransform
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
@@ -89,7 +88,7 @@ def run_dask(folder, options):
 
 def run_tomotopy(folder, options):
     """Rates of tomotopy's `infer`, and memory."""
-    model = Tomotopy(sparse.load_npz(folder / "train.npz"), options.topics)
+    model = TomotopyTransform(sparse.load_npz(folder / "train.npz"), None, options.topics)
     documents = model.prepared(sparse.load_npz(folder / "block0.npz")[: options.sample])
     seconds = timed(lambda: model.proportions(documents))
     return {"tomotopy infer": [len(documents) / each for each in seconds]}, {"peak": peak_memory()}

@@ -118,7 +118,7 @@ def test_distances_on_the_simplex_are_those_of_the_reference(posterior, name, ba
     assert np.isclose(page["mean_distance"](posterior, sampler, batch_size), expected, rtol=0, atol=0.03)
 
 
-@pytest.mark.parametrize("script, arguments", [("dmr.py", ["--part", "peer"]), ("lda_transform.py", [])])
+@pytest.mark.parametrize("script, arguments", [("dmr.py", ["--part", "peer"]), ("topics.py", ["--part", "transform"])])
 def test_benchmark_without_its_data_says_what_to_do(script, arguments, run_here, tmp_path, monkeypatch):
     def no_network(**params):
         raise OSError("no network")
@@ -130,15 +130,32 @@ def test_benchmark_without_its_data_says_what_to_do(script, arguments, run_here,
         run_here(EXAMPLES / "benchmarks" / script, tmp_path, *arguments)
 
 
-def test_benchmark_of_lda_goes_on_where_it_stopped(run_here, tmp_path):
-    script, results = EXAMPLES / "benchmarks" / "lda.py", tmp_path / "curves.jsonl"
-    whole = run_here(script, tmp_path, "--smoke", "--results", str(results))
-    curves = results.read_text(encoding="utf-8").splitlines(keepends=True)
-    results.write_text("".join(curves[:-1]), encoding="utf-8")
-    rest = run_here(script, tmp_path, "--smoke", "--results", str(results))
-    assert results.read_text(encoding="utf-8").startswith("".join(curves[:-1]))
-    assert len(results.read_text(encoding="utf-8").splitlines()) == len(curves)
-    assert rest.splitlines()[-1] == whole.splitlines()[-1]
+def test_comparison_of_topic_models_goes_on_where_it_stopped(run_here, tmp_path):
+    script, results = EXAMPLES / "benchmarks" / "topics.py", tmp_path / "topics.jsonl"
+    arguments = ["--smoke", "--part", "perplexity", "own", "--results", str(results)]
+    whole = run_here(script, tmp_path, *arguments)
+    records = results.read_text(encoding="utf-8").splitlines(keepends=True)
+    results.write_text("".join(records[:-1]), encoding="utf-8")
+    rest = run_here(script, tmp_path, *arguments)
+    assert results.read_text(encoding="utf-8").startswith("".join(records[:-1]))
+    assert len(results.read_text(encoding="utf-8").splitlines()) == len(records)
+    assert rest == whole
+
+
+def test_tables_of_topic_models_name_their_command_and_what_is_lost(run_here, tmp_path):
+    script, page = EXAMPLES / "benchmarks" / "topics.py", tmp_path / "tables.rst"
+    printed = run_here(script, tmp_path, "--smoke", "--part", "perplexity", "--rst", str(page))
+    assert "python examples/benchmarks/topics.py --smoke --part perplexity" in printed
+    for text in (printed, page.read_text(encoding="utf-8")):
+        assert "We lose to:" in text
+        assert f"sk-sgmcmc {sk_sgmcmc.__version__}" in text
+
+
+def test_a_case_that_uses_up_its_time_is_ended(run_here, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES / "benchmarks")
+    script = runpy.run_path(str(EXAMPLES / "benchmarks" / "topics.py"), run_name="topics")
+    monkeypatch.setitem(script["in_child"].__globals__, "STARTING", 0.0)
+    assert script["in_child"]({"part": "speed", "kill_after": 0.1}) == {"stopped": 0.1}
 
 
 def test_every_pair_is_calibrated():

@@ -1,10 +1,10 @@
 """Latent Dirichlet allocation of more tokens than fit in memory: tokens per second, memory, disk, and topics recovered.
 
-    python examples/benchmarks/lda_blocks.py --tokens 1e8
-    python examples/benchmarks/lda_blocks.py --tokens 1e7 --in-memory   # the same data as one matrix
-    python examples/benchmarks/lda_blocks.py --tokens 1e7 --workers 2   # on a LocalCluster of Dask
-    python examples/benchmarks/lda_blocks.py --tokens 4e6 --only cost   # seconds of a round: predicted and measured
-    python examples/benchmarks/lda_blocks.py --only pair --corpus wikipedia --topics 100  # two workers, two processes
+    python examples/benchmarks/corpus_on_disk.py --tokens 1e8
+    python examples/benchmarks/corpus_on_disk.py --tokens 1e7 --in-memory   # the same data as one matrix
+    python examples/benchmarks/corpus_on_disk.py --tokens 1e7 --workers 2   # on a LocalCluster of Dask
+    python examples/benchmarks/corpus_on_disk.py --tokens 4e6 --only cost   # seconds of a round: predicted and measured
+    python examples/benchmarks/corpus_on_disk.py --only pair --corpus wikipedia --topics 100  # two workers, processes
 
 Documents are drawn from planted topics, block by block, twice: when blocks are checked, and when their tokens are
 written. The peak is that of anonymous memory, which cannot be given back; memory maps are not part of it. With workers,
