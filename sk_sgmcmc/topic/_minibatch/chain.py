@@ -10,12 +10,13 @@ from ...kernels.samplers import simplex
 from .._counts.chain import MOST_SOFT, TopicChain
 from .._counts.corpus import AssignedShards, OneShard, Round, number_of_shards
 from .._counts.document_prior import Batch
+from .._counts.growth import drawn_given_counts
 from .._counts.record import TopicRecord
 from .._counts.sweeps import sweeps_of
 from .._counts.vocabulary import with_new_words
 from .simplex_topics import LazyTopics, MeanTopics, in_parts, shapes_of
 from .softmax_topics import MovedTopics
-from .updates import FIRST_RESTART, Swept, pending_restart, swept
+from .updates import Swept, pending_restart, restart_of, swept
 
 _GROWN = 1.5  # Growth of a stream, in documents, after which topics on flat space are rescaled.
 # Fewest documents per thread, so that the cost of starting a task is negligible.
@@ -229,7 +230,7 @@ class MinibatchChain(TopicChain):
         collapsed, n_sweeps = self._sweeps_over(documents, z), 0
         found = Swept(z, collapsed.counts, 1)
         if is_early:  # There are few tokens, so sweeps cost little, and they lead close to the start of `fit`.
-            restart = self.restart_due or FIRST_RESTART
+            restart = self.restart_due or restart_of(documents.words.size)
             found = swept(collapsed, documents, self.doc_prior, self.rng, self._fit_to, restart, before)
             n_sweeps = restart.n_sweeps
         assigned = AssignedShards(OneShard(documents), z, None)
@@ -260,12 +261,22 @@ class MinibatchChain(TopicChain):
 
     def _restart(self):
         """Make the restart that is due, and drop earlier draws; topics keep their numbers as far as they match."""
-        if self.restart_due.again and self.swept is not None:
-            self._start_fresh(self.data.start, self.swept.z, self.swept)
-        else:
+        documents, before = self.data.start, self.swept if self.restart_due.again else None
+        if before is None:
             self.start()
+        elif before.z.size == documents.words.size:
+            self._start_fresh(documents, before.z, before)
+        else:
+            self.start(self._with_new_documents(documents, before))
         self.restart_due, self.plan.stride = None, 1
         self.restart(self.plan)
+
+    def _with_new_documents(self, documents, before):
+        """Assignments of ``documents``: those of the first from ``before``, and of the others drawn given these."""
+        counts = np.pad(before.mean, ((0, documents.n_words - len(before.mean)), (0, 0)))
+        words = documents.words[before.z.size :]
+        found = drawn_given_counts(words, self.word_prior.shapes(counts), self.doc_prior.alpha, self.rng)
+        return np.concatenate([before.z, found])
 
     def start_topics(self):
         """End the collapsed sweeps, if they have not ended yet, and make the topics part of the state."""

@@ -10,13 +10,16 @@ from ...utils._warnings import warn_user
 from .._counts.documents import MatrixCorpus
 from .._counts.sweeps import first_temperature, temperature
 
-# A stream keeps its documents until they contain this many tokens. Chains restart from them when they have grown by
-# this factor, or when repeated blocks amount to the same growth.
+# A stream keeps its documents until they contain this many tokens. When they have grown by the first factor, sweeps over
+# all of them continue from the assignments so far, or begin with new ones if they have grown by the second factor since
+# this was last done. Blocks that repeat amount to growth, too.
 START_TOKENS = 5_000_000
-_GROWTH = 1.25
-# Sweeps of a restart. The first restart after blocks repeat makes twice as many, and later ones this many for each
-# repeated pass over all documents.
+_GROWTH, _LARGE_GROWTH = 1.25, 2.0
+# Sweeps from new assignments. The first restart after blocks repeat makes twice as many, and later ones this many for
+# each repeated pass over all documents.
 SWEEPS = 60
+_FEWEST, _MANY_TOKENS = 30, 500_000  # Beyond this many tokens, their number falls with the root to the fewest.
+_MORE_SWEEPS = 12  # Sweeps that continue from the assignments so far.
 
 
 def digest_of(corpus):
@@ -31,14 +34,21 @@ class Restart(NamedTuple):
     ----------
     n_sweeps : int
     again : bool
-        Whether to continue from the last assignments of the previous sweeps over the same documents.
+        Whether to continue from the last assignments of the previous sweeps. New documents begin with assignments drawn
+        given the others.
     """
 
     n_sweeps: int
     again: bool
 
 
-FIRST_RESTART, LONGER_RESTART = Restart(SWEEPS, again=False), Restart(2 * SWEEPS, again=False)
+LONGER_RESTART, CONTINUED = Restart(2 * SWEEPS, again=False), Restart(_MORE_SWEEPS, again=True)
+
+
+def restart_of(n_tokens):
+    """The `Restart` from new assignments of so many tokens."""
+    n_sweeps = round(SWEEPS * np.sqrt(min(1.0, _MANY_TOKENS / max(n_tokens, 1.0))))
+    return Restart(max(_FEWEST, n_sweeps), again=False)
 
 
 def pending_restart(owed, restart, data):
@@ -58,7 +68,9 @@ class YoungStream(NamedTuple):
     ----------
     corpus : MatrixCorpus
     begun_at : float
-        Number of its tokens when chains last started from it.
+        Number of its tokens when chains last made sweeps over it.
+    new_at : float
+        Number of its tokens when chains last began with new assignments.
     repeated : float, default=0.0
         Number of tokens in blocks repeated since then.
     is_settled : bool, default=False
@@ -67,22 +79,27 @@ class YoungStream(NamedTuple):
 
     corpus: MatrixCorpus
     begun_at: float
+    new_at: float
     repeated: float = 0.0
     is_settled: bool = False
 
     @classmethod
     def begun_with(cls, corpus):
         """A growing corpus that begins with a copy of one block; None if the block is too large to be kept."""
-        return cls(deepcopy(corpus), corpus.n_tokens) if corpus.n_tokens <= START_TOKENS else None
+        n_tokens = corpus.n_tokens
+        return cls(deepcopy(corpus), n_tokens, n_tokens) if n_tokens <= START_TOKENS else None
 
     def after_block(self, corpus):
         """The corpus with another block, or None if it becomes too large to be kept; and the `Restart` due, or None."""
         if max(self.corpus.n_tokens, corpus.n_tokens) > START_TOKENS:
             return None, None
         joined = self.corpus.joined(corpus)
-        if joined.n_tokens < _GROWTH * self.begun_at:
-            return self._replace(corpus=joined, is_settled=False), None
-        return YoungStream(joined, joined.n_tokens), FIRST_RESTART
+        n_tokens = joined.n_tokens
+        if n_tokens >= _LARGE_GROWTH * self.new_at:
+            return YoungStream(joined, n_tokens, n_tokens), restart_of(n_tokens)
+        if n_tokens >= _GROWTH * self.begun_at:
+            return YoungStream(joined, n_tokens, self.new_at), CONTINUED
+        return self._replace(corpus=joined, is_settled=False), None
 
     def after_known_block(self, corpus):
         """The corpus after a block that it already contains; and the `Restart` due, or None."""
@@ -90,7 +107,7 @@ class YoungStream(NamedTuple):
         if repeated < (_GROWTH - 1.0) * n_tokens:
             return self._replace(repeated=repeated), None
         due = Restart(round(SWEEPS * repeated / n_tokens), again=True) if self.is_settled else LONGER_RESTART
-        return YoungStream(self.corpus, n_tokens, is_settled=True), due
+        return YoungStream(self.corpus, n_tokens, self.new_at if due.again else n_tokens, is_settled=True), due
 
 
 def after_block(young, known, corpus, keeps):
@@ -189,7 +206,7 @@ def swept(collapsed, shard, doc_prior, rng, after_pass, restart, before):
     (prior, group), n_sweeps = doc_prior.table(shard), restart.n_sweeps
     mean, first = 0.0, 2 * n_sweeps // 3 if before is None else 0
     n_averaged = n_sweeps - first
-    tempers = doc_prior.allows_tempering and before is None and collapsed.is_fast
+    tempers = doc_prior.allows_tempering and not restart.again and collapsed.is_fast
     hottest = first_temperature(shard, prior.shape[1]) if tempers else 1.0
     for i in range(n_sweeps):
         collapsed.temperature = temperature(hottest, i, n_sweeps)
