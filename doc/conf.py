@@ -149,6 +149,7 @@ def _refuse_warnings(gallery_conf, page):
 
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
+    "backreferences_dir": "generated/backreferences",  # for the directive "minigallery"
     "gallery_dirs": ["auto_examples"],
     "subsection_order": ExplicitOrder([f"../examples/{folder}" for folder in FOLDERS]),
     "within_subsection_order": _PageOrder,

@@ -8,6 +8,8 @@ metadata of each document are a number and a yes-or-no answer. If the intervals 
 cover the truth.
 
 Run as a script, this page fits a hundred corpora; in the gallery, fewer.
+
+In the user guide: :doc:`/user_guide/calibration`.
 """
 
 # %%

@@ -6,6 +6,8 @@ Samplers are parameters like any other: `~sklearn.model_selection.GridSearchCV` 
 `~sklearn.pipeline.Pipeline` that counts words and fits topics. The setting here is that of the papers: minibatches
 whose assignments are drawn afresh, as for a stream or a corpus that does not fit in memory. (With stored assignments,
 which ``fit`` uses if it can, there is nothing to tune.)
+
+In the user guide: :doc:`/user_guide/which_sampler`.
 """
 
 # %%
