@@ -6,7 +6,7 @@ import os
 _REQUIRED = os.environ.get("SK_SGMCMC_REQUIRE_ALL", "0") == "1"  # then a missing package is a failure
 _NEEDS = {
     "getting_started.rst": "pandas",
-    "user_guide/converged.rst": "arviz",
+    "user_guide/converged.rst": "pandas",
     "user_guide/dask.rst": "dask",
     "user_guide/diagnostics.rst": "pandas",
     "user_guide/latent_classes.rst": "pandas",

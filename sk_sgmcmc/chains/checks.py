@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..utils._warnings import warn_user
 from .convergence import FAST, FEW_DRAWS, MIN_KEPT, MOVE, NARROW, R_HAT, VERY_WIDE, WIDE
 
-SEE_GUIDE = 'See "Has it converged?" in the user guide.'  # the page doc/user_guide/converged.rst
+SEE_GUIDE = 'See "Has the fit converged?" in the user guide.'  # the page doc/user_guide/converged.rst
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         Number of documents seen by `fit` and later calls of `partial_fit`.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the mean cosine between some rows and the cone
-        of the topics, the length of the mean of the topics, and learnt parameters. See "When not to believe a fit" in
+        of the topics, the length of the mean of the topics, and learnt parameters. See "Warnings and what to do" in
         the user guide.
 
     Other Parameters
