@@ -13,5 +13,6 @@ _NEEDS = {
     "user_guide/linear_models.rst": "pandas",
     "user_guide/mixtures.rst": "pandas",
     "user_guide/own_density.rst": "pandas",
+    "user_guide/reproducibility.rst": "pandas",
 }
 collect_ignore = [page for page, package in _NEEDS.items() if not (_REQUIRED or importlib.util.find_spec(package))]
