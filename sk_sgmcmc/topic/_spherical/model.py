@@ -128,8 +128,9 @@ class SphericalAdmixtureModel(BaseTopicModel):
     -----
     :math:`\mu` is integrated out. Proportions are drawn in ``n_components`` dimensions, given :math:`\beta\beta'` and
     sparse products of documents and topics. Parameters that are "auto" are drawn by slice sampling, given topics and
-    proportions. ``step_size="auto"`` is at most 0.4 over the square root of the largest curvature of the topics, is
-    limited by the noise of the gradient, and is adapted during burn-in. Published step sizes are unstable.
+    proportions. They have log-normal priors with a standard deviation of 1. ``step_size="auto"`` is at most 0.4 over
+    the square root of the largest curvature of the topics, is limited by the noise of the gradient, and is adapted
+    during burn-in. Published step sizes are unstable.
 
     References
     ----------
