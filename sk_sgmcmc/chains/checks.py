@@ -2,7 +2,7 @@
 
 Every check of the package is defined here. Models compute the values: `BaseSGMCMC._checks` and the functions that it
 calls return a `Check` for each comparison, and `warn_if_fired` issues one `ConvergenceWarning` for a run. A model lists
-its checks in ``_check_definitions``, from which the table of the user guide is made.
+its checks in ``_check_definitions``, from which the list of the user guide is made.
 """
 
 from dataclasses import dataclass
