@@ -150,6 +150,7 @@ def _refuse_warnings(gallery_conf, page):
 
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
+    "backreferences_dir": "generated/backreferences",  # for the directive "minigallery"
     "gallery_dirs": ["auto_examples"],
     "subsection_order": ExplicitOrder([f"../examples/{folder}" for folder in FOLDERS]),
     "within_subsection_order": _PageOrder,
@@ -206,20 +207,20 @@ def _write_sampler_table():
 
 
 def _write_check_table():
-    """The checks of a finished run, as they are defined, with what makes them."""
+    """A list of the checks of a finished run, as they are defined, with what makes them."""
     from sk_sgmcmc.chains.checks import CHECKS
     from sk_sgmcmc.targets._checks import DEFINITIONS
 
     runs = {f"`{name}`": cls._check_definitions for name, cls in _public_classes("_check_definitions").items()}
     estimators = ", ".join(runs)
     runs["`sample <sk_sgmcmc.sample>`"] = DEFINITIONS
-    rows = []
+    text = ""
     for check in CHECKS.values():
         makers = ", ".join(name for name, definitions in runs.items() if check in definitions)
         makers = makers.replace(estimators, "all estimators")
-        rows.append((f"``{check.name}``", check.quantity, check.allowed_values, check.remedy, makers))
-    header = ("check", "what is compared", "allowed", "what to try", "made by")
-    _write("check_table.inc", _table(header, rows, "16 30 18 18 18"))
+        parts = {"Compares": check.quantity, "Allowed": check.allowed_values, "Try": check.remedy, "Made by": makers}
+        text += f"``{check.name}``\n" + "".join(f"    | *{name}*: {part}.\n" for name, part in parts.items()) + "\n"
+    _write("check_table.inc", text)
 
 
 # Files of samplers in the order in which people look for them; a file not listed comes before the last of these.

@@ -129,8 +129,8 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
     n_iter_ : int
         Number of steps made.
     checks_ : DataFrame, or Bunch of columns if pandas is not installed
-        Checks of the draws of the last fit: ``check`` (its name), ``value``, ``limit`` and ``fired``. See "When not to
-        believe a fit" in the user guide.
+        Checks of the draws of the last fit: ``check`` (its name), ``value``, ``limit`` and ``fired``. See "Warnings and
+        what to do" in the user guide.
     trace_ : dict
         Held-out scores, if `HeldOutScore` was among the callbacks.
     n_features_in_, feature_names_in_
@@ -381,7 +381,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
 
     @property
     def diagnostics_(self) -> Table:
-        """Convergence of quantities that cannot switch labels; see the user guide, "When not to believe a fit".
+        """Convergence of quantities that cannot switch labels; see the user guide, "Warnings and what to do".
 
         A DataFrame, or Bunch of columns if pandas is not installed: ``quantity``, ``mean`` over all kept draws, split
         ``r_hat``, ``ess`` (bulk effective sample size) and ``mcse`` (Monte Carlo standard error of the mean). The last
@@ -401,7 +401,7 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
 
     @property
     def checks_(self) -> Table:
-        """Checks of the draws of the last fit; see the user guide, "When not to believe a fit".
+        """Checks of the draws of the last fit; see the user guide, "Warnings and what to do".
 
         A DataFrame, or Bunch of columns if pandas is not installed: ``check`` (its name), ``value``, ``limit``, and
         ``fired``, whether the value is beyond the limit. Checks that do not apply to the fit are left out. The table is

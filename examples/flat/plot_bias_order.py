@@ -5,6 +5,8 @@ How fast does the bias of a sampler vanish with its step size?
 Samplers without a Metropolis test have a bias. Halve the step size, and the bias of a first-order method is halved,
 that of a second-order method quartered: on a log-log plot the slope is 1 or 2. Here it is measured, on a density that
 is not Gaussian (on a Gaussian some integrators have no bias at all, or one of a better order).
+
+In the user guide: :doc:`/user_guide/flat_space`.
 """
 
 # %%

@@ -7,6 +7,8 @@ A fitted logistic regression gives one number for each feature. How sure is it o
 
 The tables are the breast cancer set that comes with scikit-learn, in units of each column's standard deviation, and ten
 of its columns.
+
+In the user guide: :doc:`/user_guide/linear_models`.
 """
 
 # %%

@@ -5,6 +5,8 @@ Do credible ellipses of a Gaussian's mean have the coverage they claim?
 `BayesianGaussian` draws the mean and the precision of Gaussian rows. Its posterior is known exactly, so every number
 here can be checked: the draws against the exact posterior, and the 90% ellipses against the true mean over many data
 sets.
+
+In the user guide: :doc:`/user_guide/calibration`.
 """
 
 # %%

@@ -4,6 +4,8 @@ How far will the disease have progressed, and how sure is that?
 
 A linear regression on the diabetes data of scikit-learn: its coefficients under a normal and a Laplace prior, whose
 scales are learnt, and intervals for new patients that hold what they say. The defaults draw from the exact posterior.
+
+In the user guide: :doc:`/user_guide/linear_models`.
 """
 
 # %%

@@ -5,6 +5,8 @@ Do draws from two million rows take a hundred times as long as from 20,000?
 Not with minibatches and control variates. A Poisson regression, written as a density of your own, is fitted to 20,000
 and to 2,000,000 rows: the draws take equally long, and the spread is a tenth as wide, as it must be. What grows is the
 time for the search for the mode and for the final check, which read all rows a few dozen times.
+
+In the user guide: :doc:`/user_guide/own_density`.
 """
 
 # %%

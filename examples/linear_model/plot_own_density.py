@@ -5,6 +5,8 @@ How do you draw from a posterior of your own?
 Write its logarithm and its gradient in a function jitted by numba, and pass it to `sk_sgmcmc.sample`. The example is a
 straight line through points, some of which are grossly wrong. The noise therefore has Student's t distribution, with an
 unknown scale; no estimator of this package offers that.
+
+In the user guide: :doc:`/user_guide/own_density`.
 """
 
 # %%

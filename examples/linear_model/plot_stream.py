@@ -5,6 +5,8 @@ Does a posterior fitted block by block become that of all the rows?
 `BayesianLogisticRegression.partial_fit` takes rows block by block. The chains run when draws are first read, on all
 rows in memory; a Gaussian replaces rows only beyond 25 million numbers. Here the rows are synthetic, with columns on
 very different scales. Draws are read after each block, and the last ones are compared with one fit to all rows.
+
+In the user guide: :doc:`/user_guide/linear_models`.
 """
 
 # %%

@@ -5,6 +5,8 @@ Does a mixture on a stream notice when groups come and go?
 Rows of 0 and 1 arrive in blocks of 300. At first they come from two groups; a third appears, and later the first
 disappears. The mixture takes block after block by ``partial_fit``, is never given the number of groups, and with
 ``total_samples=900`` forgets what is more than three blocks old.
+
+In the user guide: :doc:`/user_guide/mixtures`.
 """
 
 # %%

@@ -5,6 +5,8 @@ How do you draw from a mixture whose labels can switch?
 Write its density and order the means. Without an order, each way of labelling the components is a mode of its own:
 chains that start apart settle in different modes, R-hat is large, and the mean over chains describes no component. The
 constraint leaves only one of these modes.
+
+In the user guide: :doc:`/user_guide/own_density`.
 """
 
 # %%

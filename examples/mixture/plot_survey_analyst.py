@@ -8,6 +8,8 @@ which respondents belong to them for certain, and do they predict who leaves?
 
 The survey is synthetic, of customers of a streaming service in four planted segments, so that the conclusions can
 be compared with the truth.
+
+In the user guide: :doc:`/user_guide/mixtures`.
 """
 
 # %%

@@ -5,6 +5,8 @@ How much do missing answers blur the clusters of a survey?
 Sixteen yes-or-no questions, answered by 1,500 invented people from five groups. Some of the answers are removed at
 random, and a Dirichlet-process mixture is fitted to the rest: missing answers are left out of the likelihood, and no
 row is dropped or filled in. The removed answers show how well the mixture predicts them.
+
+In the user guide: :doc:`/user_guide/mixtures`.
 """
 
 # %%

@@ -12,6 +12,8 @@ compared by the probability that they assign to 800 visitors held out:
 * the default, `Gibbs`: components are integrated out, and groups split and merged.
 
 ``examples/reproduce/dp_msweb.py`` is the same study of a real web site, over five seeds.
+
+In the user guide: :doc:`/user_guide/mixtures`.
 """
 
 # %%

@@ -5,6 +5,8 @@ What do particles do for topics?
 Latent Dirichlet allocation with 20 topics on a thousand docstrings of scientific Python: how does held-out perplexity
 fall with the number of passes if topics move on the simplex (`SCIR`), on flat space (`SGHMC`), or as ten particles
 there (`Blob`, `PSGHMC`)?
+
+In the user guide: :doc:`/user_guide/flat_space`.
 """
 
 # %%

@@ -4,6 +4,8 @@ How fast do 50 particles take the shape of a banana?
 
 The toy example of Liu, Zhuo and Zhu (2019): fifty particles start in a corner of a curved density and follow Langevin
 dynamics (`Blob`) or Hamiltonian ones, with noise (`SGHMC`, fifty chains) or without (`PSGHMC`, "det" and "fgh").
+
+In the user guide: :doc:`/user_guide/flat_space`.
 """
 
 # %%

@@ -4,6 +4,8 @@ What does a Bayesian neural network gain over a single best network?
 
 Images of digits, 8 x 8 pixels, a hidden layer of 20 sigmoid units and a softmax over ten classes, with standard normal
 weights: a user-defined density for `sk_sgmcmc.sample`, sampled by particles and by chains.
+
+In the user guide: :doc:`/user_guide/flat_space`.
 """
 
 # %%

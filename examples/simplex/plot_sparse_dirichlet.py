@@ -8,6 +8,8 @@ read only minibatches. How far from the posterior are their draws, each sampler 
 This is the synthetic study of Baker, Fearnhead, Fox and Nemeth (2018), section 4.1. Its two data sets are a sparse one,
 with 800, 100 and 100 observations of three categories and none of the other seven, and a dense one with about a hundred
 observations of each.
+
+In the user guide: :doc:`/user_guide/samplers`.
 """
 
 # %%

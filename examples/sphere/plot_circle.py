@@ -6,6 +6,8 @@ A density with two modes on the circle, and a gradient of it that carries normal
 the force itself. This is figure 3 of Liu, Zhu and Song (2016). Given the variance, stochastic-gradient geodesic Monte
 Carlo adds correspondingly less noise of its own; the thermostat adapts to it by itself; without either, the chain is
 too warm.
+
+In the user guide: :doc:`/user_guide/sphere`.
 """
 
 # %%

@@ -6,6 +6,8 @@ A table with four fifths of its entries missing is modelled as a low-rank matrix
 :math:`x_i = \sum_k c_{ik} u_k + e_i`. The directions :math:`u_k` are orthonormal: a point on a Stiefel manifold. Draws
 of them by geodesic samplers, from minibatches of rows, give every missing entry a mean and a standard deviation, which
 the truncated singular value decomposition of the filled-in table does not.
+
+In the user guide: :doc:`/user_guide/sphere`.
 """
 
 # %%

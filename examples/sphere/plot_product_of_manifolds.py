@@ -6,6 +6,8 @@ A table :math:`X \approx \sum_k s_k u_k v_k'` has two sets of orthonormal direct
 columns, strengths :math:`s_k`, and noise of unknown size. Its posterior lies on a product of two Stiefel manifolds and
 a flat space. `ManifoldDensity` takes a user-defined log density on such a product, and geodesic samplers draw all parts
 together: here for 178 wines by thirteen measurements, three in ten of which are hidden.
+
+In the user guide: :doc:`/user_guide/sphere`.
 """
 
 # %%

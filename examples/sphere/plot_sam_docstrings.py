@@ -5,6 +5,8 @@ Which words does a topic of docstrings stand against?
 A topic of LDA is a distribution over words, so at the least it makes a word very rare. A topic of the spherical
 admixture model is a direction, whose entry for a word may be negative: where the topic is present, the word is
 *absent*, more so than in documents at large. Here each entry has a 90% credible interval.
+
+In the user guide: :doc:`/user_guide/sphere`.
 """
 
 # %%

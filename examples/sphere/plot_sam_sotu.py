@@ -4,6 +4,8 @@ Which words do the topics of presidents stand for, and against?
 
 Twenty topics, each a direction in the space of words, for paragraphs of the State of the Union addresses, which come
 with this package (`sk_sgmcmc.datasets.load_sotu`), by `SGGMC` on minibatches of 50, and by variational inference.
+
+In the user guide: :doc:`/user_guide/sphere`.
 """
 
 # %%

@@ -6,6 +6,8 @@ Proportions :math:`x` of four ingredients, :math:`x_i \ge 0` and :math:`\sum_i x
 noise, several times. Under a flat prior their posterior is a Gaussian truncated by the faces of a simplex, and here
 most of the untruncated one lies outside the simplex. Geodesic samplers move along straight lines and are reflected at
 the faces, so every draw satisfies the constraints, from all the measurements or from minibatches of them.
+
+In the user guide: :doc:`/user_guide/sphere`.
 """
 
 # %%

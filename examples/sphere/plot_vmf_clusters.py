@@ -5,6 +5,8 @@ Does a mixture of directions find the handwritten digits better than KMeans?
 An image of a digit drawn more lightly is the same digit: what counts is its direction as a vector of pixels. The same
 holds for a document, whatever its length. `VonMisesFisherMixture` gives each cluster a von Mises-Fisher distribution,
 with a concentration of its own; `~sklearn.cluster.KMeans` on the same unit rows looks for clusters of equal width.
+
+In the user guide: :doc:`/user_guide/sphere`.
 """
 
 # %%

@@ -6,6 +6,8 @@ Of a hundred directions, half come from a von Mises-Fisher distribution around :
 normalised sum :math:`\mu \propto v_1 + v_2`. Which half is which is not known, so the posterior of :math:`(v_1, v_2)`
 has two modes, near :math:`(-\pi/24, \pi/8)` and :math:`(\pi/24, -\pi/8)`. This is figure 4 of Liu, Zhu and Song (2016).
 The data are mirrored, so that both modes weigh exactly the same.
+
+In the user guide: :doc:`/user_guide/sphere`.
 """
 
 # %%

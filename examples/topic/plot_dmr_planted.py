@@ -9,7 +9,7 @@ cover the truth.
 
 Run as a script, this page fits a hundred corpora; in the gallery, fewer.
 
-The guide has a page on :doc:`covariates </user_guide/covariates>`.
+In the user guide: :doc:`/user_guide/covariates` and :doc:`/user_guide/calibration`.
 """
 
 # %%

@@ -7,7 +7,7 @@ Samplers are parameters like any other: `~sklearn.model_selection.GridSearchCV` 
 whose assignments are drawn afresh, as for a stream or a corpus that does not fit in memory. (With stored assignments,
 which ``fit`` uses if it can, there is nothing to tune.)
 
-The guide has a page on :doc:`scoring </user_guide/scoring>`.
+In the user guide: :doc:`/user_guide/scoring` and :doc:`/user_guide/which_sampler`.
 """
 
 # %%

@@ -2,7 +2,7 @@
 
 Every check of the package is defined here. Models compute the values: `BaseSGMCMC._checks` and the functions that it
 calls return a `Check` for each comparison, and `warn_if_fired` issues one `ConvergenceWarning` for a run. A model lists
-its checks in ``_check_definitions``, from which the table of the user guide is made.
+its checks in ``_check_definitions``, from which the list of the user guide is made.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..utils._warnings import warn_user
 from .convergence import FAST, FEW_DRAWS, MIN_KEPT, MOVE, NARROW, R_HAT, VERY_WIDE, WIDE
 
-SEE_GUIDE = 'See "Has it converged?" in the user guide.'  # the page doc/user_guide/converged.rst
+SEE_GUIDE = 'See "Has the fit converged?" in the user guide.'  # the page doc/user_guide/converged.rst
 
 
 @dataclass(frozen=True)

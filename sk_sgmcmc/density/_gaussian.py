@@ -66,7 +66,7 @@ class BayesianGaussian(DensityMixin, BaseDenseSGMCMC):
         "auto".
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess``, ``mcse`` and ``bias`` of the log likelihood, the log
-        determinant of the precision, and entries of the mean. See "When not to believe a fit" in the user guide.
+        determinant of the precision, and entries of the mean. See "Warnings and what to do" in the user guide.
 
     Notes
     -----

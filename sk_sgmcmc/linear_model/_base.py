@@ -90,7 +90,7 @@ class BaseLinearModel(DefersRuns, BaseDenseSGMCMC):
         X, it is divided by the standard deviations of the columns.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess``, ``mcse`` and ``bias`` of the log likelihood, intercepts and
-        coefficients (of many, the 20 least settled). See "When not to believe a fit" in the user guide.
+        coefficients (of many, the 20 least settled). See "Warnings and what to do" in the user guide.
 
     Other Parameters
     ----------------

@@ -75,8 +75,8 @@ class BayesianLinearRegression(RegressorDrawsMixin, RegressorMixin, BaseLinearMo
         The sampler in use.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess``, ``mcse`` and ``bias`` of the log likelihood, the noise, the
-        intercept and coefficients (of many, the 20 least settled), and the scale of the prior if it is drawn. See "When
-        not to believe a fit" in the user guide.
+        intercept and coefficients (of many, the 20 least settled), and the scale of the prior if it is drawn. See
+        "Warnings and what to do" in the user guide.
 
     Other Parameters
     ----------------

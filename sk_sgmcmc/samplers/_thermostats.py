@@ -150,10 +150,22 @@ class SGNPHMC(_Kinetic):
 
     Notes
     -----
-    :math:`H = s [-\log p(\theta) + \tfrac12 (p/s)^\top M^{-1} (p/s) + q^2 / 2Q + D T \log s - H_0]`, in the corrected
-    leapfrog of the user guide (Samplers on flat space). Friction acts between two steps. Afterwards, :math:`s` is reset
-    to 1 and :math:`H_0` to the energy. On the shell :math:`H = 0`, the distribution of :math:`(\theta, p/s, q)` does
-    not depend on either. The noise of minibatches therefore cannot drive the chain off the shell.
+    :math:`H = s [-\log p(\theta) + \tfrac12 (p/s)^\top W (p/s) + q^2 / 2Q + D T \log s - H_0]`, with :math:`W = M^{-1}`
+    and :math:`H_0` such that :math:`H = 0` at the start. The step, which corrects the printed one, is
+
+    .. math::
+       p &\leftarrow p + \tfrac h2 s \nabla \log p(\theta) \\
+       q &\leftarrow \text{the root of } \tfrac{h}{4Q} q'^2 + q' - q
+           - \tfrac h2 \bigl[ -D T (1 + \log s) + \tfrac12 (p/s)^\top W (p/s) + \log p(\theta) + H_0 \bigr] \\
+       s' &= s \, \frac{1 + h q / 2Q}{1 - h q / 2Q}, \qquad \theta \leftarrow \theta + \tfrac h2 W p \, (1/s + 1/s') \\
+       p &\leftarrow p + \tfrac h2 s' \nabla \log p(\theta) \\
+       q &\leftarrow q + \tfrac h2 \bigl[ H_0 + \log p(\theta) - D T (1 + \log s')
+           + \tfrac12 (p/s')^\top W (p/s') - q^2 / 2Q \bigr] .
+
+    Friction acts between two steps. Afterwards, :math:`s` is reset to 1 and :math:`H_0` to the energy. On the shell
+    :math:`H = 0`, the distribution of :math:`(\theta, p/s, q)` does not depend on either. The noise of minibatches
+    therefore cannot drive the chain off the shell. ``drive="kinetic"`` replaces the brackets by
+    :math:`(p/s)^\top W (p/s) - D T`, which equals them on the shell.
 
     References
     ----------

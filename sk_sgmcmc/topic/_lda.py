@@ -64,7 +64,7 @@ class BayesianLDA(CountTopicModel):
         seed words.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log predictive of some fitted documents,
-        the entropy of the topics' shares, and the sum of a fitted ``doc_topic_prior``. See "When not to believe a fit"
+        the entropy of the topics' shares, and the sum of a fitted ``doc_topic_prior``. See "Warnings and what to do"
         in the user guide.
 
     Other Parameters

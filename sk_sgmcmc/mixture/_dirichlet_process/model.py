@@ -113,7 +113,7 @@ class DPCategoricalMixture(  # type: ignore[misc]
         recognises count once.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood, the number of clusters, the
-        entropy of the weights, and the concentration unless it is fixed. See "When not to believe a fit" in the user
+        entropy of the weights, and the concentration unless it is fixed. See "Warnings and what to do" in the user
         guide.
 
     Other Parameters

@@ -83,7 +83,7 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
         aligned across draws and chains.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood, the entropy of the weights,
-        and the number of clusters. See "When not to believe a fit" in the user guide.
+        and the number of clusters. See "Warnings and what to do" in the user guide.
 
     Other Parameters
     ----------------

@@ -102,7 +102,7 @@ class DMRTopicModel(BayesianLDA):
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log predictive of some fitted documents,
         the entropy of the topics' shares, the mean sum of the documents' priors, and the mean intercept of centred
-        metadata. See "When not to believe a fit" in the user guide.
+        metadata. See "Warnings and what to do" in the user guide.
     n_features_in_, feature_names_in_
         See scikit-learn. Columns of metadata in X are among them.
 

@@ -75,8 +75,8 @@ class GammaProcessTopicModel(CountTopicModel):
         the logarithms of concentration and rate.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log predictive of some fitted documents,
-        the entropy of the topics' shares, the sum of the weights, and the number of topics. See "When not to believe a
-        fit" in the user guide.
+        the entropy of the topics' shares, the sum of the weights, and the number of topics. See "Warnings and
+        what to do" in the user guide.
 
     Other Parameters
     ----------------

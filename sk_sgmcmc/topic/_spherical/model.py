@@ -92,7 +92,7 @@ class SphericalAdmixtureModel(BaseTopicModel):
         Number of documents seen by `fit` and later calls of `partial_fit`.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the mean cosine between some rows and the cone
-        of the topics, the length of the mean of the topics, and learnt parameters. See "When not to believe a fit" in
+        of the topics, the length of the mean of the topics, and learnt parameters. See "Warnings and what to do" in
         the user guide.
 
     Other Parameters
@@ -128,8 +128,9 @@ class SphericalAdmixtureModel(BaseTopicModel):
     -----
     :math:`\mu` is integrated out. Proportions are drawn in ``n_components`` dimensions, given :math:`\beta\beta'` and
     sparse products of documents and topics. Parameters that are "auto" are drawn by slice sampling, given topics and
-    proportions. ``step_size="auto"`` is at most 0.4 over the square root of the largest curvature of the topics, is
-    limited by the noise of the gradient, and is adapted during burn-in. Published step sizes are unstable.
+    proportions. They have log-normal priors with a standard deviation of 1. ``step_size="auto"`` is at most 0.4 over
+    the square root of the largest curvature of the topics, is limited by the noise of the gradient, and is adapted
+    during burn-in. Published step sizes are unstable.
 
     References
     ----------
