@@ -158,7 +158,6 @@ sphinx_gallery_conf = {
     "filename_pattern": r"[/\\]plot_",
     "ignore_pattern": r"[/\\](benchmarks|reproduce|side_by_side)[/\\]|[/\\]_",
     "reset_modules": ("matplotlib", _refuse_warnings),
-    "backreferences_dir": "generated/backreferences",  # without it, the directive minigallery warns
     "min_reported_time": 1,
     "remove_config_comments": True,
     "download_all_examples": False,

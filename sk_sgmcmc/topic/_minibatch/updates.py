@@ -10,9 +10,9 @@ from ...utils._warnings import warn_user
 from .._counts.documents import MatrixCorpus
 from .._counts.sweeps import first_temperature, temperature
 
-# A stream keeps its documents until they contain this many tokens. When they have grown by the first factor, sweeps over
-# all of them continue from the assignments so far, or begin with new ones if they have grown by the second factor since
-# this was last done. Blocks that repeat amount to growth, too.
+# A stream keeps its documents until they contain this many tokens. When they have grown by the first factor, sweeps
+# over all of them continue from the assignments so far, or begin with new ones if they have grown by the second factor
+# since this was last done. Blocks that repeat amount to growth, too.
 START_TOKENS = 5_000_000
 _GROWTH, _LARGE_GROWTH = 1.25, 2.0
 # Sweeps from new assignments. The first restart after blocks repeat makes twice as many, and later ones this many for
