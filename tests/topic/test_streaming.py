@@ -15,6 +15,7 @@ from sk_sgmcmc.datasets import CountBlocks, make_lda
 from sk_sgmcmc.metrics import hellinger_distances
 from sk_sgmcmc.samplers import SGHMC, SGRLD
 from sk_sgmcmc.topic._counts.vocabulary import with_new_words
+from sk_sgmcmc.topic._minibatch import chain as minibatch_chain
 from sk_sgmcmc.topic._minibatch import updates as _stream
 from sk_sgmcmc.topic._minibatch.chain import MinibatchChain
 from sk_sgmcmc.utils import Corpus
@@ -89,6 +90,35 @@ def test_a_young_stream_begins_anew_from_all_its_documents_until_they_are_many(p
     assert model._young is None
     at_once = BayesianLDA(**PARAMS, n_iter=60).fit(X[:800]).perplexity(test)
     assert model.perplexity(test) < 1.06 * at_once
+
+
+def test_a_young_stream_starts_anew_when_it_has_doubled_and_continues_in_between(monkeypatch):
+    X = sparse.csr_array(np.random.default_rng(0).multinomial(100, np.full(60, 1 / 60), size=200))
+    made, swept = [], minibatch_chain.swept
+
+    def recorded(collapsed, shard, doc_prior, rng, after_pass, restart, before):
+        z = collapsed.z.copy()
+        made.append((shard.n_docs, restart, z))
+        return swept(collapsed, shard, doc_prior, rng, after_pass, restart, before)
+
+    monkeypatch.setattr(minibatch_chain, "swept", recorded)
+    model = BayesianLDA(3, sampler="scir", batch_size=20, random_state=0)
+    for start in range(0, 200, 20):
+        before = model._chains[0].swept if start else None
+        model.partial_fit(X[start : start + 20])
+        n_docs, restart, z = made[-1]
+        if n_docs == start + 20 and restart.again:  # the documents so far keep their topics
+            np.testing.assert_array_equal(z[: before.z.size], before.z)
+            assert z.size > before.z.size
+    assert [(n, restart.again) for n, restart, _ in made] == [
+        (20, False), (40, False), (60, True), (80, False), (100, True), (140, True), (180, False)
+    ]  # fmt: skip
+    assert made[2][1].n_sweeps == 12 and made[3][1].n_sweeps == 60
+
+
+@pytest.mark.parametrize(("n_tokens", "n_sweeps"), [(0, 60), (500_000, 60), (1_125_000, 40), (5_000_000, 30)])
+def test_restarts_of_many_tokens_make_fewer_sweeps(n_tokens, n_sweeps):
+    assert _stream.restart_of(n_tokens) == (n_sweeps, False)
 
 
 def test_one_block_larger_than_a_start_needs_is_not_kept(planted, monkeypatch):

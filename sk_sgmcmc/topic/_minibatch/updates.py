@@ -95,11 +95,11 @@ class YoungStream(NamedTuple):
             return None, None
         joined = self.corpus.joined(corpus)
         n_tokens = joined.n_tokens
-        if n_tokens >= _LARGE_GROWTH * self.new_at:
-            return YoungStream(joined, n_tokens, n_tokens), restart_of(n_tokens)
-        if n_tokens >= _GROWTH * self.begun_at:
+        if n_tokens < _GROWTH * self.begun_at:
+            return self._replace(corpus=joined, is_settled=False), None
+        if n_tokens < _LARGE_GROWTH * self.new_at:
             return YoungStream(joined, n_tokens, self.new_at), CONTINUED
-        return self._replace(corpus=joined, is_settled=False), None
+        return YoungStream(joined, n_tokens, n_tokens), restart_of(n_tokens)
 
     def after_known_block(self, corpus):
         """The corpus after a block that it already contains; and the `Restart` due, or None."""
