@@ -9,6 +9,7 @@ from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.dense.rows import DenseRows
 from sk_sgmcmc.samplers import SGHMC
 from sk_sgmcmc.topic._dmr import coefficients as _coefficients
+from sk_sgmcmc.topic._dmr import smoothness
 from sk_sgmcmc.topic._dmr.coefficients import Coefficients
 from sk_sgmcmc.topic._dmr.formula import FormulaEncoder
 from sk_sgmcmc.topic._dmr.group_counts import counts_of_rows, information, likelihood
@@ -93,6 +94,15 @@ def test_the_mean_of_a_function_is_penalised_where_the_intercept_does_not_absorb
     assert [each.alone for each in two] == [True, False]
     (_, matrix) = given_precisions("~ party * cr(year, df=4)")
     assert ones @ matrix @ ones == pytest.approx(SCALES[0] ** -2.0)
+
+
+@pytest.mark.parametrize("first", [0, 1, 1900])
+def test_points_that_differ_by_rounding_do_not_matter(first):
+    year = np.arange(first, first + 80.0)  # A quantile and a point of the grid differ by 4e-16 in some of these ranges.
+    points = smoothness.grid(year)
+    assert np.diff(points).min() > 1e-3 and points[0] == year[0] and points[-1] == pytest.approx(year[-1])
+    ((columns, precision),) = FormulaEncoder("~ bs(year, df=4)").fit({"year": year}).smooth_precisions((1.0, 1.0))
+    assert len(columns) == 4 and np.linalg.eigvalsh(precision).min() > 0.0
 
 
 def test_each_level_has_a_function_of_its_own():

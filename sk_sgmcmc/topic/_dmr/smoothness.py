@@ -7,6 +7,7 @@ import numpy as np
 
 BASES = "bs", "cc", "cr", "cs", "poly"
 _POINTS = 200  # Intervals of the grid on which differences of a function are penalised.
+_LEAST_GAP = 1e-9  # Smallest distance between two of its points, as a share of the range.
 _LEAST = 1e-9  # Smallest eigenvalue, relative to the diagonal, of a precision matrix that counts as proper.
 # Prior variance of the difference between the two ends of a function, in units of sigma squared. A straight line with
 # the prior of a standardised column has this variance between one standard deviation below the mean and one above.
@@ -25,7 +26,9 @@ def is_basis(expression):
 def grid(values):
     """Points at which to evaluate functions of a covariate: evenly spaced ones over its range, and its quantiles."""
     some = np.quantile(values, np.linspace(0.0, 1.0, _POINTS + 1))
-    return np.unique(np.concatenate([np.linspace(values.min(), values.max(), _POINTS + 1), some]))
+    points = np.unique(np.concatenate([np.linspace(values.min(), values.max(), _POINTS + 1), some]))
+    # Two points that differ by rounding have no slope between them.
+    return points[np.append(True, np.diff(points) > _LEAST_GAP * (points[-1] - points[0]))]
 
 
 class Smoothness:
