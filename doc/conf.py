@@ -31,6 +31,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = [
@@ -75,6 +76,10 @@ html_sidebars = {
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+
+# The buttons copy code without prompts and without what it prints.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 # For the builder "linkcheck" (.github/workflows/linkcheck.yml). Anchors on GitHub exist only in the browser.
 linkcheck_ignore = [r"https?://(localhost|127\.0\.0\.1)([:/]|$)"]
@@ -151,6 +156,8 @@ def _refuse_warnings(gallery_conf, page):
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "backreferences_dir": "generated/backreferences",  # for the directive "minigallery"
+    "doc_module": ("sk_sgmcmc",),
+    "reference_url": {"sk_sgmcmc": None},  # names in the code of a recipe lead to their pages
     "gallery_dirs": ["auto_examples"],
     "subsection_order": ExplicitOrder([f"../examples/{folder}" for folder in FOLDERS]),
     "within_subsection_order": _PageOrder,
