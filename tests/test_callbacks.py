@@ -374,9 +374,16 @@ def test_a_real_interrupt_leaves_a_fitted_estimator(case, n_jobs):
 def test_an_interrupt_from_a_timer_leaves_a_fitted_estimator(case):
     data = case.data_of()
     case.fitted()  # compiled
-    model = case.new(n_iter=10**8, thin=10**5)
+    begun = threading.Event()  # On a busy machine, preparing a fit may take long.
+    model = case.new(n_iter=10**8, thin=10**5, callbacks=lambda estimator, step: begun.set())
     handler = signal.getsignal(signal.SIGINT)
-    timer = threading.Timer(0.3, _thread.interrupt_main)
+
+    def interrupt():
+        begun.wait(60)
+        time.sleep(0.1)
+        _thread.interrupt_main()
+
+    timer = threading.Thread(target=interrupt)
     timer.start()
     with interrupted():
         model.fit(*data)
