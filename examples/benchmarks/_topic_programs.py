@@ -191,7 +191,13 @@ class OurStream(Program):
 
     name, package, version = "ours, partial_fit", "sk-sgmcmc", Ours.version
 
-    sampler, warm_up = None, Ours.warm_up
+    sampler = None
+
+    def warm_up(self, X, n_topics, n_jobs=1):
+        """Pass a few documents."""
+        model = BayesianLDA(n_topics, sampler=self.sampler, random_state=0, n_jobs=n_jobs)
+        for start in (0, 30, 60):
+            model.partial_fit(X[start : start + 30])
 
     def run(self, X, n_topics, seed, watch, n_jobs=1):
         """One pass."""
