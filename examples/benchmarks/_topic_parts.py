@@ -227,8 +227,7 @@ class Coverage:
                 ])  # fmt: skip
             head = ["design", "program", "corpora", "coverage", "bias", "rmse", "s"]
             notes = [
-                "Bias is the mean error in the direction of the truth: of effects, that of their size, of shares, that "
-                "of their distance from an equal share. Below zero is too small."
+                "Bias is negative if estimates are too close to zero (effects), or to equal shares (shares)."
             ]
             title = f"Coverage of {MASS:.0%} intervals of {kind}, ± standard error between corpora"
             yield Table(title, head, rows, notes)
