@@ -226,9 +226,7 @@ class Coverage:
                     number(mean(each["seconds"] for each in group), 2),
                 ])  # fmt: skip
             head = ["design", "program", "corpora", "coverage", "bias", "rmse", "s"]
-            notes = [
-                "Bias is negative if estimates are too close to zero (effects), or to equal shares (shares)."
-            ]
+            notes = ["Bias is negative if estimates are too close to zero (effects), or to equal shares (shares)."]
             title = f"Coverage of {MASS:.0%} intervals of {kind}, ± standard error between corpora"
             yield Table(title, head, rows, notes)
 
