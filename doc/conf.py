@@ -118,15 +118,12 @@ def _own_methods(fullname):
 autosummary_generate = True
 autosummary_context = {"own_methods": _own_methods}
 
-# The order of the gallery: what users come for first, properties of samplers last. Pages not listed here come last.
-FOLDERS = ["topic", "mixture", "linear_model", "sphere", "particles", "simplex", "flat"]
+# The order of the gallery. Pages not listed here come last, by name.
+FOLDERS = ["recipes", "studies"]
 PAGES = """
-docstrings topic_explorer topic_pictures dmr_docstrings dmr_sotu dmr_formula dmr_two_effects streaming
-blocks grid_search
-survey_analyst survey_missing mixture_density visitors
-diabetes_intervals coefficients own_density many_rows
-sam_docstrings sam_sotu vmf_clusters
-neural_network
+docstrings own_csv number_of_topics converged arviz covariates words_by_group keywords over_time topic_explorer
+survey grid_search updates out_of_core regression topics_as_predictors own_density save_and_resume
+sparse_dirichlet bias_order gamma_process visitors
 """.split()
 
 

@@ -459,7 +459,7 @@ def test_readme_has_exactly_two_commands():
     blocks = [block.strip() for block in shell_blocks()]
     assert len(blocks) == 2
     assert all("\n" not in block for block in blocks)
-    assert blocks[0].endswith("python examples/topic/plot_docstrings.py")
+    assert blocks[0].endswith("python examples/recipes/plot_docstrings.py")
     assert blocks[1].endswith('pip install ".[test]" && pytest -n auto')
 
 

@@ -96,7 +96,7 @@ def test_log_normal_target_has_its_law_with_the_minibatch_term(n_batch, global_r
 
 
 def test_scir_is_far_below_sgrld_in_ks_distance_on_the_sparse_posterior():
-    # A small setting of the synthetic study; the table itself is examples/simplex/plot_sparse_dirichlet.py.
+    # A small setting of the synthetic study; the table itself is examples/studies/plot_sparse_dirichlet.py.
     target = DirichletCategorical(np.repeat([0, 1, 2], [800, 100, 100]), concentration=0.1, n_categories=10)
     a = target.posterior_concentration()
     score = {}

@@ -111,7 +111,7 @@ def test_page_asks_a_question_and_ends_with_its_answer(page):
     ],
 )
 def test_distances_on_the_simplex_are_those_of_the_reference(posterior, name, batch_size, step_size):
-    page = definitions_of(EXAMPLES / "simplex" / "plot_sparse_dirichlet.py")
+    page = definitions_of(EXAMPLES / "studies" / "plot_sparse_dirichlet.py")
     sampler = page[name](step_size)
     assert step_size in [each.step_size for each in page["SAMPLERS"][name]]
     expected = page["REFERENCE"][posterior, name][page["BATCH_SIZES"].index(batch_size)]

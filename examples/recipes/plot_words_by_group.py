@@ -23,8 +23,12 @@ from sk_sgmcmc.datasets import load_sotu
 from sk_sgmcmc.inspection import WordContrastDisplay
 
 data, N_TOPICS, N_ITER = load_sotu(), 10, 1000
-year, party = (np.asarray(data.metadata[name]) for name in ("year", "party"))
-some = np.flatnonzero(np.isin(party, ["Democratic", "Republican"]) & (year >= 1930))
+year, party = (
+    np.asarray(data.metadata[name]) for name in ("year", "party")
+)
+some = np.flatnonzero(
+    np.isin(party, ["Democratic", "Republican"]) & (year >= 1930)
+)
 held_out, fitted = some[::10], np.setdiff1d(some, some[::10])
 counts, words = data.counts.tocsr(), data.feature_names
 
@@ -40,17 +44,34 @@ def metadata(rows):
 # Parties also differ in how much they say about a topic, so prevalence depends on the party and the year.
 
 formula = "~ party + bs(year, df=4)"
-model = StructuralTopicModel(N_TOPICS, formula=formula, content="party", n_iter=N_ITER, random_state=0)
-model.fit(counts[fitted], metadata=metadata(fitted), feature_names=words)
+model = StructuralTopicModel(
+    N_TOPICS,
+    formula=formula,
+    content="party",
+    n_iter=N_ITER,
+    random_state=0,
+)
+model.fit(
+    counts[fitted], metadata=metadata(fitted), feature_names=words
+)
 
 # %%
 # Does it help to know the party? The perplexity of one paragraph in ten, which was not fitted, with and without words
 # by party:
 
-shared = DMRTopicModel(N_TOPICS, formula=formula, n_iter=N_ITER, random_state=0)
-shared.fit(counts[fitted], metadata=metadata(fitted), feature_names=words)
-for name, each in (("words by party", model), ("the same words", shared)):
-    print(f"{name}: {each.perplexity(counts[held_out], metadata=metadata(held_out)):.0f}")
+shared = DMRTopicModel(
+    N_TOPICS, formula=formula, n_iter=N_ITER, random_state=0
+)
+shared.fit(
+    counts[fitted], metadata=metadata(fitted), feature_names=words
+)
+for name, each in (
+    ("words by party", model),
+    ("the same words", shared),
+):
+    print(
+        f"{name}: {each.perplexity(counts[held_out], metadata=metadata(held_out)):.0f}"
+    )
 
 # %%
 # Words that set the parties apart
@@ -58,18 +79,29 @@ for name, each in (("words by party", model), ("the same words", shared)):
 # ``log_ratio`` is the logarithm of the probability of a word among Democrats divided by that among Republicans.
 
 for k in (3, 5):
-    table = model.word_contrast("Democratic", "Republican", topics=k, n=3)
+    table = model.word_contrast(
+        "Democratic", "Republican", topics=k, n=3
+    )
     print(model.topic_names_[k])
-    for word, ratio, low, high in zip(*(table[name] for name in ("word", "log_ratio", "low", "high")), strict=True):
+    for word, ratio, low, high in zip(
+        *(table[name] for name in ("word", "log_ratio", "low", "high")),
+        strict=True,
+    ):
         print(f"  {word:<12} {ratio:+.1f} ({low:+.1f} to {high:+.1f})")
 
 # %%
 # How many words of each topic differ for certain, of those with a probability above 0.002?
 
 often = model.components_ > 0.002
-apart, place = np.zeros(N_TOPICS, dtype=int), {word: i for i, word in enumerate(words)}
+apart, place = (
+    np.zeros(N_TOPICS, dtype=int),
+    {word: i for i, word in enumerate(words)},
+)
 table = model.word_contrast("Democratic", "Republican", n=len(words))
-for k, word, low, high in zip(*(table[name] for name in ("topic", "word", "low", "high")), strict=True):
+for k, word, low, high in zip(
+    *(table[name] for name in ("topic", "word", "low", "high")),
+    strict=True,
+):
     apart[k] += often[k, place[word]] and (low > 0 or high < 0)
 for k, name in enumerate(model.topic_names_):
     print(f"{apart[k]:>3} of {often[k].sum():>3} words  {name}")
@@ -79,7 +111,9 @@ for k, name in enumerate(model.topic_names_):
 
 import matplotlib.pyplot as plt
 
-WordContrastDisplay.from_estimator(model, "Democratic", "Republican", topics=range(6), n_columns=3)
+WordContrastDisplay.from_estimator(
+    model, "Democratic", "Republican", topics=range(6), n_columns=3
+)
 plt.show()
 
 # %%

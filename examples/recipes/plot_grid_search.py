@@ -19,8 +19,12 @@ import numpy as np
 
 from sk_sgmcmc.datasets import load_docstrings
 
-docstrings = load_docstrings(packages=["numpy", "joblib"], return_text=True)
-texts = np.random.default_rng(0).permutation(np.array(docstrings.text, dtype=object))
+docstrings = load_docstrings(
+    packages=["numpy", "joblib"], return_text=True
+)
+texts = np.random.default_rng(0).permutation(
+    np.array(docstrings.text, dtype=object)
+)
 print(f"{len(texts)} documents")
 
 # %%
@@ -54,11 +58,19 @@ pipeline = make_pipeline(
     ),
 )
 grid = [
-    {"bayesianlda__sampler": ["scir"], "bayesianlda__sampler__step_size": [0.01, 0.05, 0.2, 1.0]},
-    {"bayesianlda__sampler": ["sgrld"], "bayesianlda__sampler__step_size": [0.001, 0.01, 0.03, 0.1]},
+    {
+        "bayesianlda__sampler": ["scir"],
+        "bayesianlda__sampler__step_size": [0.01, 0.05, 0.2, 1.0],
+    },
+    {
+        "bayesianlda__sampler": ["sgrld"],
+        "bayesianlda__sampler__step_size": [0.001, 0.01, 0.03, 0.1],
+    },
 ]
 n_folds = 4
-search = GridSearchCV(pipeline, grid, cv=KFold(n_folds), n_jobs=2, refit=False).fit(texts)
+search = GridSearchCV(
+    pipeline, grid, cv=KFold(n_folds), n_jobs=2, refit=False
+).fit(texts)
 
 # %%
 # Which is best, and by how much?
@@ -68,17 +80,27 @@ search = GridSearchCV(pipeline, grid, cv=KFold(n_folds), n_jobs=2, refit=False).
 
 results = search.cv_results_
 names = np.array(results["param_bayesianlda__sampler"], dtype=str)
-steps = np.array(results["param_bayesianlda__sampler__step_size"], dtype=float)
-folds = np.array([results[f"split{fold}_test_score"] for fold in range(n_folds)])  # (n_folds, n_settings)
+steps = np.array(
+    results["param_bayesianlda__sampler__step_size"], dtype=float
+)
+folds = np.array(
+    [results[f"split{fold}_test_score"] for fold in range(n_folds)]
+)  # (n_folds, n_settings)
 best = {}
 for name in ("scir", "sgrld"):
-    best[name] = max(np.flatnonzero(names == name), key=lambda i: folds[:, i].mean())
+    best[name] = max(
+        np.flatnonzero(names == name), key=lambda i: folds[:, i].mean()
+    )
     for i in np.flatnonzero(names == name):
         mark = "  best" if i == best[name] else ""
-        print(f"{name:5s} step size {steps[i]:<6g} score {folds[:, i].mean():.3f}{mark}")
+        print(
+            f"{name:5s} step size {steps[i]:<6g} score {folds[:, i].mean():.3f}{mark}"
+        )
 difference = folds[:, best["scir"]] - folds[:, best["sgrld"]]
 error = difference.std(ddof=1) / np.sqrt(n_folds)
-print(f"SCIR - SGRLD, each at its best, paired by folds: {difference.mean():+.3f} ± {error:.3f} (standard error)")
+print(
+    f"SCIR - SGRLD, each at its best, paired by folds: {difference.mean():+.3f} ± {error:.3f} (standard error)"
+)
 
 # %%
 # Thin lines are folds, thick ones their means. The folds go up and down together, which is why the paired difference on
@@ -87,10 +109,22 @@ print(f"SCIR - SGRLD, each at its best, paired by folds: {difference.mean():+.3f
 
 import matplotlib.pyplot as plt
 
-figure, axes = plt.subplots(1, 3, figsize=(11, 4), layout="constrained", width_ratios=(3, 3, 1.6))
+figure, axes = plt.subplots(
+    1,
+    3,
+    figsize=(11, 4),
+    layout="constrained",
+    width_ratios=(3, 3, 1.6),
+)
 for ax, name, colour in zip(axes, best, ("C0", "C1"), strict=False):
     chosen = names == name
-    ax.plot(steps[chosen], folds[:, chosen].T, color=colour, alpha=0.35, lw=1)
+    ax.plot(
+        steps[chosen],
+        folds[:, chosen].T,
+        color=colour,
+        alpha=0.35,
+        lw=1,
+    )
     ax.errorbar(
         steps[chosen],
         folds[:, chosen].mean(axis=0),
@@ -100,13 +134,37 @@ for ax, name, colour in zip(axes, best, ("C0", "C1"), strict=False):
         marker="o",
         capsize=3,
     )
-    ax.set(xscale="log", xlabel="step size", title=name.upper(), ylim=(folds.min() - 0.03, folds.max() + 0.03))
+    ax.set(
+        xscale="log",
+        xlabel="step size",
+        title=name.upper(),
+        ylim=(folds.min() - 0.03, folds.max() + 0.03),
+    )
 axes[0].set_ylabel("held-out score (higher is better)")
 axes[2].axhline(0, color="0.7", lw=1)
-axes[2].plot(np.linspace(-0.25, 0.25, n_folds), difference, "o", color="0.6", label="folds")
-axes[2].errorbar([0.6], [difference.mean()], [error], color="black", marker="s", capsize=4, label="mean ± s.e.")
+axes[2].plot(
+    np.linspace(-0.25, 0.25, n_folds),
+    difference,
+    "o",
+    color="0.6",
+    label="folds",
+)
+axes[2].errorbar(
+    [0.6],
+    [difference.mean()],
+    [error],
+    color="black",
+    marker="s",
+    capsize=4,
+    label="mean ± s.e.",
+)
 low, high = min(0, difference.min()), max(0, difference.max())
-axes[2].set(xlim=(-0.6, 1), xticks=[], title="SCIR - SGRLD", ylim=(low - 0.3 * (high - low), high + 0.1 * (high - low)))
+axes[2].set(
+    xlim=(-0.6, 1),
+    xticks=[],
+    title="SCIR - SGRLD",
+    ylim=(low - 0.3 * (high - low), high + 0.1 * (high - low)),
+)
 axes[2].legend(frameon=False, fontsize=8, loc="lower center")
 for ax in axes:
     ax.spines[["top", "right"]].set_visible(False)

@@ -24,8 +24,12 @@ from sk_sgmcmc.datasets import load_sotu
 from sk_sgmcmc.inspection import KeywordDisplay
 
 data = load_sotu()
-year, party = (np.asarray(data.metadata[name]) for name in ("year", "party"))
-some = np.flatnonzero(np.isin(party, ["Democratic", "Republican"]) & (year >= 1930))
+year, party = (
+    np.asarray(data.metadata[name]) for name in ("year", "party")
+)
+some = np.flatnonzero(
+    np.isin(party, ["Democratic", "Republican"]) & (year >= 1930)
+)
 counts, words = data.counts.tocsr()[some], data.feature_names
 metadata = {"party": party[some], "year": year[some]}
 
@@ -37,14 +41,26 @@ keywords = {
 }
 share = 100 * np.asarray(counts.sum(axis=0)).ravel() / counts.sum()
 for name, own in keywords.items():
-    print(f"{name:<8}", ", ".join(f"{word} {share[list(words).index(word)]:.2f}" for word in own))
+    print(
+        f"{name:<8}",
+        ", ".join(
+            f"{word} {share[list(words).index(word)]:.2f}"
+            for word in own
+        ),
+    )
 
 # %%
 # Fitting
 # -------
 # Prevalence depends on the party and the year, as in `DMRTopicModel`. Of ten topics, four have keywords.
 
-model = StructuralTopicModel(10, formula="~ party + bs(year, df=4)", keywords=keywords, n_iter=800, random_state=0)
+model = StructuralTopicModel(
+    10,
+    formula="~ party + bs(year, df=4)",
+    keywords=keywords,
+    n_iter=800,
+    random_state=0,
+)
 model.fit(counts, metadata=metadata, feature_names=words)
 print(model.top_words(7, format="wide").iloc[:, :4].to_string())
 
@@ -55,7 +71,11 @@ print(model.top_words(7, format="wide").iloc[:, :4].to_string())
 
 table = model.effects("year", at=[1940, 1975, 2005], kind="prevalence")
 shown = table[table["topic"] < len(keywords)].astype({"value": int})
-print(shown[["name", "value", "prevalence", "low", "high"]].to_string(index=False, float_format="%.3f"))
+print(
+    shown[["name", "value", "prevalence", "low", "high"]].to_string(
+        index=False, float_format="%.3f"
+    )
+)
 
 # %%
 # Do topics use their keywords?

@@ -21,7 +21,9 @@ from sklearn.model_selection import train_test_split
 from sk_sgmcmc.datasets import load_docstrings
 
 docstrings = load_docstrings()
-X_train, X_test = train_test_split(docstrings.counts, test_size=0.1, random_state=0)
+X_train, X_test = train_test_split(
+    docstrings.counts, test_size=0.1, random_state=0
+)
 print(docstrings.DESCR)
 
 # %%
@@ -34,8 +36,12 @@ from time import perf_counter
 from sk_sgmcmc import BayesianLDA
 
 start = perf_counter()
-lda = BayesianLDA(n_components=30, random_state=0).fit(X_train, feature_names=docstrings.feature_names)
-print(f"fitted in {perf_counter() - start:.0f} s, {lda.samples_['components'].shape[1]} draws kept")
+lda = BayesianLDA(n_components=30, random_state=0).fit(
+    X_train, feature_names=docstrings.feature_names
+)
+print(
+    f"fitted in {perf_counter() - start:.0f} s, {lda.samples_['components'].shape[1]} draws kept"
+)
 
 # %%
 # How good are they? Half of the tokens of each held-out document are shown, and the other half predicted, with the
@@ -47,14 +53,24 @@ import numpy as np
 from sk_sgmcmc.metrics import document_completion, split_tokens
 
 observed, hidden = split_tokens(X_test)
-frequencies = (X_train.sum(axis=0) + 0.01) / (X_train.sum() + 0.01 * X_train.shape[1])
+frequencies = (X_train.sum(axis=0) + 0.01) / (
+    X_train.sum() + 0.01 * X_train.shape[1]
+)
 for label, topics, prior in (
     ("topics", lda.samples_["components"][0], lda.doc_topic_prior_),
-    ("frequencies of words", np.asarray(frequencies).reshape(1, -1), 1.0),
+    (
+        "frequencies of words",
+        np.asarray(frequencies).reshape(1, -1),
+        1.0,
+    ),
 ):
-    result = document_completion(observed, hidden, topics, doc_topic_prior=prior)
+    result = document_completion(
+        observed, hidden, topics, doc_topic_prior=prior
+    )
     error = result.perplexity * result.standard_error
-    print(f"held-out perplexity, {label}: {result.perplexity:.0f} ± {error:.0f} (standard error)")
+    print(
+        f"held-out perplexity, {label}: {result.perplexity:.0f} ± {error:.0f} (standard error)"
+    )
 
 # %%
 # The table
@@ -62,8 +78,14 @@ for label, topics, prior in (
 # Posterior mean of each probability, the interval, and the share of draws in which the word is among the ten most
 # probable of its topic.
 
-table = lda.top_words(10, interval=0.9, feature_names=docstrings.feature_names)
-print(table.head(10).to_string(index=False, float_format=lambda value: f"{value:.3f}"))
+table = lda.top_words(
+    10, interval=0.9, feature_names=docstrings.feature_names
+)
+print(
+    table.head(10).to_string(
+        index=False, float_format=lambda value: f"{value:.3f}"
+    )
+)
 
 # %%
 # The picture
@@ -77,11 +99,22 @@ from sk_sgmcmc.inspection import TopicWordsDisplay
 share = lda.transform(X_train).mean(axis=0)
 order = np.argsort(-share)
 display = TopicWordsDisplay.from_estimator(
-    lda, n_words=7, topics=order, feature_names=docstrings.feature_names, n_columns=6
+    lda,
+    n_words=7,
+    topics=order,
+    feature_names=docstrings.feature_names,
+    n_columns=6,
 )
 for i, (ax, k) in enumerate(zip(display.axes_, order, strict=True)):
-    ax.set_xlim(0, 1.05 * display.high[i].max())  # a scale of its own, so that the intervals are visible
-    ax.set_title(f"topic {k} ({100 * share[k]:.1f}%)", loc="left", fontsize=10, fontweight="bold")
+    ax.set_xlim(
+        0, 1.05 * display.high[i].max()
+    )  # a scale of its own, so that the intervals are visible
+    ax.set_title(
+        f"topic {k} ({100 * share[k]:.1f}%)",
+        loc="left",
+        fontsize=10,
+        fontweight="bold",
+    )
 
 # %%
 
@@ -90,16 +123,22 @@ import tempfile
 from pathlib import Path
 
 # While the gallery is built, the files go to a temporary folder.
-folder = Path(tempfile.mkdtemp() if "sphinx_gallery" in sys.modules else "output")
+folder = Path(
+    tempfile.mkdtemp() if "sphinx_gallery" in sys.modules else "output"
+)
 folder.mkdir(parents=True, exist_ok=True)
 display.figure_.savefig(folder / "topics.png", dpi=120)
 table.to_csv(folder / "topics.csv", index=False)
-print(f"picture: {folder / 'topics.png'}\ntable:   {folder / 'topics.csv'}")
+print(
+    f"picture: {folder / 'topics.png'}\ntable:   {folder / 'topics.csv'}"
+)
 plt.show()
 
 # %%
 sure = (table["top_probability"] > 0.95).mean()
-print(f"{100 * sure:.0f}% of the words shown are among the top ten of their topic in more than 95% of the draws")
+print(
+    f"{100 * sure:.0f}% of the words shown are among the top ten of their topic in more than 95% of the draws"
+)
 
 # %%
 # **The topics more than halve the perplexity of unseen docstrings, and three in four of their words are beyond doubt;

@@ -39,10 +39,14 @@ def line(theta, rows, scale, gradient):
         residual = rows[i, 1] - a - b * rows[i, 0]
         square = residual**2 * shrink / NU
         log_density -= scale * (s + 0.5 * (NU + 1.0) * np.log1p(square))
-        force = scale * (NU + 1.0) / NU * residual * shrink / (1.0 + square)
+        force = (
+            scale * (NU + 1.0) / NU * residual * shrink / (1.0 + square)
+        )
         gradient[0] += force
         gradient[1] += force * rows[i, 0]
-        gradient[2] += scale * ((NU + 1.0) * square / (1.0 + square) - 1.0)
+        gradient[2] += scale * (
+            (NU + 1.0) * square / (1.0 + square) - 1.0
+        )
     return log_density
 
 
@@ -62,18 +66,31 @@ target = Density(line, dim=3, data=rows)
 
 options = {"n_chains": 4, "random_state": 1}
 runs = {
-    "HMC, all rows": sample(target, "hmc", n_iter=int(2000 * SHARE), **options),
-    "SGHMC, 200 rows": sample(target, "sghmc", n_iter=int(10_000 * SHARE), batch_size=200, **options),
+    "HMC, all rows": sample(
+        target, "hmc", n_iter=int(2000 * SHARE), **options
+    ),
+    "SGHMC, 200 rows": sample(
+        target,
+        "sghmc",
+        n_iter=int(10_000 * SHARE),
+        batch_size=200,
+        **options,
+    ),
 }
 names = ("intercept", "slope", "log scale")
 for label, result in runs.items():
     theta = result.samples_["theta"]
     ess = effective_sample_size(theta)
-    cells = (f"{name} {theta[..., k].mean():.4f} ± {theta[..., k].std():.4f}" for k, name in enumerate(names))
+    cells = (
+        f"{name} {theta[..., k].mean():.4f} ± {theta[..., k].std():.4f}"
+        for k, name in enumerate(names)
+    )
     print(f"{label:16s} step {float(result.sampler_.step_size_(0)):.3g}, effective draws {ess.min():.0f}: "
           + ", ".join(cells))  # fmt: skip
 slope, intercept = np.polyfit(x, y, 1)
-print(f"least squares: intercept {intercept:.3f}, slope {slope:.3f}; the rows were made with 1 and 2")
+print(
+    f"least squares: intercept {intercept:.3f}, slope {slope:.3f}; the rows were made with 1 and 2"
+)
 
 # %%
 # The line
@@ -86,8 +103,20 @@ grid = np.array([-1.0, 1.0])
 figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 ax.plot(x, y, ".", color="C7", markersize=2)
 for draw in theta[:: max(1, len(theta) // 50)]:
-    ax.plot(grid, draw[0] + draw[1] * grid, color="C0", linewidth=0.5, alpha=0.5)
-ax.plot(grid, intercept + slope * grid, "--", color="C3", label="least squares")
+    ax.plot(
+        grid,
+        draw[0] + draw[1] * grid,
+        color="C0",
+        linewidth=0.5,
+        alpha=0.5,
+    )
+ax.plot(
+    grid,
+    intercept + slope * grid,
+    "--",
+    color="C3",
+    label="least squares",
+)
 ax.plot([], [], color="C0", label="draws, Student's t")
 ax.set_ylim(-3.0, 8.0)
 ax.legend()

@@ -23,15 +23,25 @@ from sk_sgmcmc.datasets import load_sotu
 from sk_sgmcmc.inspection import PrevalenceDisplay
 
 data, N_TOPICS, N_ITER = load_sotu(), 20, 200
-some = np.isin(np.asarray(data.metadata["party"]), ["Democratic", "Republican"])
+some = np.isin(
+    np.asarray(data.metadata["party"]), ["Democratic", "Republican"]
+)
 counts, words = data.counts.tocsr()[some], data.feature_names
-metadata = {name: np.asarray(data.metadata[name])[some] for name in ("year", "party")}
+metadata = {
+    name: np.asarray(data.metadata[name])[some]
+    for name in ("year", "party")
+}
 
 # %%
 # Fitting
 # -------
 
-model = DMRTopicModel(N_TOPICS, formula="~ party * bs(year, df=6)", n_iter=N_ITER, random_state=0)
+model = DMRTopicModel(
+    N_TOPICS,
+    formula="~ party * bs(year, df=6)",
+    n_iter=N_ITER,
+    random_state=0,
+)
 model.fit(counts, metadata=metadata, feature_names=words)
 
 # %%
@@ -40,11 +50,15 @@ model.fit(counts, metadata=metadata, feature_names=words)
 # Republicans compared with Democrats in the year 2010. Addresses were given, not single paragraphs, so the paragraphs
 # of a year have one weight together:
 
-table = model.effects("party", given={"year": 2010.0}, groups=metadata["year"])
+table = model.effects(
+    "party", given={"year": 2010.0}, groups=metadata["year"]
+)
 difference = np.asarray(table["difference"])
 for k in np.argsort(-np.abs(difference))[:4]:
     low, high = (np.asarray(table[end])[k] for end in ("low", "high"))
-    print(f"{difference[k]:+.3f} ({low:+.3f} to {high:+.3f})  {model.topic_names_[k]}")
+    print(
+        f"{difference[k]:+.3f} ({low:+.3f} to {high:+.3f})  {model.topic_names_[k]}"
+    )
 
 # %%
 # The curves that the model has fitted, its prior of paragraphs. Each party's line covers the years of its presidents.
