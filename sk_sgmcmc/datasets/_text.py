@@ -137,10 +137,16 @@ def make_count_vectorizer(
     --------
     >>> from sk_sgmcmc.datasets import make_count_vectorizer
     >>> vectorizer = make_count_vectorizer(max_df=1.0)
-    >>> vectorizer.fit(["Naïve samplers don't converge.", "The sampler's chain"]).get_feature_names_out().tolist()
+    >>> vectorizer.fit(
+    ...     ["Naïve samplers don't converge.", "The sampler's chain"]
+    ... ).get_feature_names_out().tolist()
     ['chain', 'converge', 'naïve', 'sampler', 'samplers']
-    >>> vectorizer = make_count_vectorizer(max_df=1.0, stop_words=["und", "über"])
-    >>> vectorizer.fit(["Häfen und Flüsse", "Über den Fluß"]).get_feature_names_out().tolist()
+    >>> vectorizer = make_count_vectorizer(
+    ...     max_df=1.0, stop_words=["und", "über"]
+    ... )
+    >>> vectorizer.fit(
+    ...     ["Häfen und Flüsse", "Über den Fluß"]
+    ... ).get_feature_names_out().tolist()
     ['den', 'fluß', 'flüsse', 'häfen']
     """
     if isinstance(stop_words, str) and stop_words != "english":

@@ -80,8 +80,12 @@ class ProfileDisplay(Panels):
     >>> from sk_sgmcmc import DPCategoricalMixture
     >>> from sk_sgmcmc.inspection import ProfileDisplay
     >>> rng = np.random.default_rng(0)
-    >>> X = np.concatenate([rng.random((60, 5)) < 0.9, rng.random((40, 5)) < 0.1]).astype(float)
-    >>> mixture = DPCategoricalMixture(likelihood="bernoulli", n_iter=400, random_state=0).fit(X)
+    >>> X = np.concatenate(
+    ...     [rng.random((60, 5)) < 0.9, rng.random((40, 5)) < 0.1]
+    ... ).astype(float)
+    >>> mixture = DPCategoricalMixture(
+    ...     likelihood="bernoulli", n_iter=400, random_state=0
+    ... ).fit(X)
     >>> display = ProfileDisplay.from_estimator(mixture, clusters=[0, 1])
     >>> display.probability.shape
     (2, 5)
@@ -296,8 +300,12 @@ class CoClusteringDisplay:
     >>> from sk_sgmcmc import DPCategoricalMixture
     >>> from sk_sgmcmc.inspection import CoClusteringDisplay
     >>> rng = np.random.default_rng(0)
-    >>> X = np.concatenate([rng.random((60, 12)) < 0.95, rng.random((40, 12)) < 0.05]).astype(float)
-    >>> mixture = DPCategoricalMixture(likelihood="bernoulli", n_iter=40, random_state=0).fit(X)
+    >>> X = np.concatenate(
+    ...     [rng.random((60, 12)) < 0.95, rng.random((40, 12)) < 0.05]
+    ... ).astype(float)
+    >>> mixture = DPCategoricalMixture(
+    ...     likelihood="bernoulli", n_iter=40, random_state=0
+    ... ).fit(X)
     >>> display = CoClusteringDisplay.from_estimator(mixture, X)
     >>> np.bincount(display.labels).tolist()
     [60, 40]

@@ -50,11 +50,21 @@ class WordContrastDisplay(Panels):
     >>> import numpy as np
     >>> from sk_sgmcmc import StructuralTopicModel
     >>> from sk_sgmcmc.inspection import WordContrastDisplay
-    >>> X = np.array([[4, 3, 0, 0], [5, 0, 2, 0], [0, 0, 4, 4], [0, 4, 0, 3]] * 10)
+    >>> X = np.array(
+    ...     [[4, 3, 0, 0], [5, 0, 2, 0], [0, 0, 4, 4], [0, 4, 0, 3]] * 10
+    ... )
     >>> metadata = {"party": np.array(["green", "red"] * 20)}
-    >>> model = StructuralTopicModel(2, formula="~ 1", content="party", n_iter=60, random_state=0)
-    >>> model = model.fit(X, metadata=metadata, feature_names=["sea", "fish", "moon", "star"])
-    >>> len(WordContrastDisplay.from_estimator(model, "green", "red", n_words=1).words)
+    >>> model = StructuralTopicModel(
+    ...     2, formula="~ 1", content="party", n_iter=60, random_state=0
+    ... )
+    >>> model = model.fit(
+    ...     X, metadata=metadata, feature_names=["sea", "fish", "moon", "star"]
+    ... )
+    >>> len(
+    ...     WordContrastDisplay.from_estimator(
+    ...         model, "green", "red", n_words=1
+    ...     ).words
+    ... )
     2
     """
 

@@ -65,9 +65,15 @@ class TopicWordsDisplay(Panels):
     >>> from sk_sgmcmc import BayesianLDA
     >>> from sk_sgmcmc.datasets import make_lda
     >>> from sk_sgmcmc.inspection import TopicWordsDisplay
-    >>> data = make_lda(n_samples=100, n_features=30, n_components=3, random_state=0)
-    >>> lda = BayesianLDA(n_components=3, n_iter=100, random_state=0).fit(data.counts)
-    >>> display = TopicWordsDisplay.from_estimator(lda, n_words=5, feature_names=data.feature_names)
+    >>> data = make_lda(
+    ...     n_samples=100, n_features=30, n_components=3, random_state=0
+    ... )
+    >>> lda = BayesianLDA(n_components=3, n_iter=100, random_state=0).fit(
+    ...     data.counts
+    ... )
+    >>> display = TopicWordsDisplay.from_estimator(
+    ...     lda, n_words=5, feature_names=data.feature_names
+    ... )
     >>> display.words.shape
     (3, 5)
     """
@@ -219,8 +225,15 @@ class TraceDisplay:
     >>> from sk_sgmcmc.callbacks import HeldOutScore
     >>> from sk_sgmcmc.datasets import make_lda
     >>> from sk_sgmcmc.inspection import TraceDisplay
-    >>> X = make_lda(n_samples=120, n_features=30, n_components=3, random_state=0).counts
-    >>> lda = BayesianLDA(n_components=3, n_iter=30, random_state=0, callbacks=HeldOutScore(X[100:], every=5))
+    >>> X = make_lda(
+    ...     n_samples=120, n_features=30, n_components=3, random_state=0
+    ... ).counts
+    >>> lda = BayesianLDA(
+    ...     n_components=3,
+    ...     n_iter=30,
+    ...     random_state=0,
+    ...     callbacks=HeldOutScore(X[100:], every=5),
+    ... )
     >>> TraceDisplay.from_estimator(lda.fit(X[:100])).trace["step"]
     [5, 10, 15, 20, 25, 30]
     """

@@ -65,9 +65,13 @@ class TopicsOverTimeDisplay(Panels):
     >>> from sk_sgmcmc import BayesianLDA
     >>> from sk_sgmcmc.datasets import make_lda
     >>> from sk_sgmcmc.inspection import TopicsOverTimeDisplay
-    >>> X = make_lda(n_samples=100, n_features=30, n_components=3, random_state=0).counts
+    >>> X = make_lda(
+    ...     n_samples=100, n_features=30, n_components=3, random_state=0
+    ... ).counts
     >>> lda = BayesianLDA(n_components=3, n_iter=100, random_state=0).fit(X)
-    >>> display = TopicsOverTimeDisplay.from_estimator(lda, X, 2000 + np.arange(100) // 20)
+    >>> display = TopicsOverTimeDisplay.from_estimator(
+    ...     lda, X, 2000 + np.arange(100) // 20
+    ... )
     >>> display.share.shape
     (3, 5)
     """
@@ -240,10 +244,14 @@ class TopicDocumentsDisplay(Panels):
     >>> from sk_sgmcmc import BayesianLDA
     >>> from sk_sgmcmc.datasets import make_lda
     >>> from sk_sgmcmc.inspection import TopicDocumentsDisplay
-    >>> X = make_lda(n_samples=100, n_features=30, n_components=3, random_state=0).counts
+    >>> X = make_lda(
+    ...     n_samples=100, n_features=30, n_components=3, random_state=0
+    ... ).counts
     >>> lda = BayesianLDA(n_components=3, n_iter=100, random_state=0).fit(X)
     >>> texts = [f"document {i}" for i in range(100)]
-    >>> TopicDocumentsDisplay.from_estimator(lda, X, texts, topics=[1], n=4).documents.shape
+    >>> TopicDocumentsDisplay.from_estimator(
+    ...     lda, X, texts, topics=[1], n=4
+    ... ).documents.shape
     (1, 4)
     """
 

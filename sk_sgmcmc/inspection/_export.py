@@ -139,8 +139,12 @@ def to_arviz(
     >>> from sk_sgmcmc import BayesianLDA
     >>> from sk_sgmcmc.datasets import make_lda
     >>> from sk_sgmcmc.inspection import to_arviz
-    >>> X = make_lda(n_samples=100, n_features=30, n_components=3, random_state=0).counts
-    >>> lda = BayesianLDA(n_components=3, n_chains=2, n_iter=30, random_state=0).fit(X)
+    >>> X = make_lda(
+    ...     n_samples=100, n_features=30, n_components=3, random_state=0
+    ... ).counts
+    >>> lda = BayesianLDA(
+    ...     n_components=3, n_chains=2, n_iter=30, random_state=0
+    ... ).fit(X)
     >>> to_arviz(lda, words=2).posterior["components"].dims  # doctest: +SKIP
     ('chain', 'draw', 'topic', 'word')
     """
@@ -305,7 +309,9 @@ def to_pyldavis(
     >>> from sk_sgmcmc import BayesianLDA
     >>> from sk_sgmcmc.datasets import make_lda
     >>> from sk_sgmcmc.inspection import to_pyldavis
-    >>> X = make_lda(n_samples=100, n_features=30, n_components=3, random_state=0).counts
+    >>> X = make_lda(
+    ...     n_samples=100, n_features=30, n_components=3, random_state=0
+    ... ).counts
     >>> lda = BayesianLDA(n_components=3, n_iter=30, random_state=0).fit(X)
     >>> to_pyldavis(lda, X)["doc_topic_dists"].shape
     (100, 3)

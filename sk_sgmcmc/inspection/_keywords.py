@@ -54,8 +54,16 @@ class KeywordDisplay(Panels):
     >>> import numpy as np
     >>> from sk_sgmcmc import StructuralTopicModel
     >>> from sk_sgmcmc.inspection import KeywordDisplay
-    >>> X = np.array([[4, 3, 0, 0], [5, 0, 2, 0], [0, 0, 4, 4], [0, 4, 0, 3]] * 10)
-    >>> model = StructuralTopicModel(2, formula="~ 1", keywords={"Water": ["sea"]}, n_iter=60, random_state=0)
+    >>> X = np.array(
+    ...     [[4, 3, 0, 0], [5, 0, 2, 0], [0, 0, 4, 4], [0, 4, 0, 3]] * 10
+    ... )
+    >>> model = StructuralTopicModel(
+    ...     2,
+    ...     formula="~ 1",
+    ...     keywords={"Water": ["sea"]},
+    ...     n_iter=60,
+    ...     random_state=0,
+    ... )
     >>> model = model.fit(X, feature_names=["sea", "fish", "moon", "star"])
     >>> KeywordDisplay.from_estimator(model).names.tolist()
     ['Water']

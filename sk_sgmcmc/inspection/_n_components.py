@@ -37,7 +37,9 @@ class NumberOfTopicsDisplay(Panels):
     >>> from sk_sgmcmc.inspection import NumberOfTopicsDisplay
     >>> from sk_sgmcmc.model_selection import search_n_components
     >>> X = make_lda(n_samples=100, n_features=40, random_state=0).counts
-    >>> table = search_n_components(BayesianLDA(n_iter=20, random_state=0), X, [2, 5])
+    >>> table = search_n_components(
+    ...     BayesianLDA(n_iter=20, random_state=0), X, [2, 5]
+    ... )
     >>> display = NumberOfTopicsDisplay.from_search(table)
     """
 

@@ -69,7 +69,9 @@ class PrevalenceDisplay(Panels):
     >>> from sk_sgmcmc.inspection import PrevalenceDisplay
     >>> data = make_dmr(random_state=0)
     >>> metadata = {"year": data.metadata[:, 0], "spoken": data.metadata[:, 1]}
-    >>> dmr = DMRTopicModel(3, n_iter=40, random_state=0).fit(data.counts, metadata=metadata)
+    >>> dmr = DMRTopicModel(3, n_iter=40, random_state=0).fit(
+    ...     data.counts, metadata=metadata
+    ... )
     >>> display = PrevalenceDisplay.from_estimator(dmr, "year", by="spoken")
     >>> display.prevalence.shape
     (3, 2, 50)

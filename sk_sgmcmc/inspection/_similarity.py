@@ -135,7 +135,9 @@ class TopicMapDisplay:
     >>> from sk_sgmcmc import BayesianLDA
     >>> from sk_sgmcmc.datasets import make_lda
     >>> from sk_sgmcmc.inspection import TopicMapDisplay
-    >>> data = make_lda(n_samples=100, n_features=30, n_components=3, random_state=0)
+    >>> data = make_lda(
+    ...     n_samples=100, n_features=30, n_components=3, random_state=0
+    ... )
     >>> lda = BayesianLDA(n_components=3, n_iter=100, random_state=0)
     >>> lda = lda.fit(data.counts, feature_names=data.feature_names)
     >>> TopicMapDisplay.from_estimator(lda, data.counts).positions.shape
@@ -332,7 +334,9 @@ class TopicHierarchyDisplay:
     >>> from sk_sgmcmc import BayesianLDA
     >>> from sk_sgmcmc.datasets import make_lda
     >>> from sk_sgmcmc.inspection import TopicHierarchyDisplay
-    >>> X = make_lda(n_samples=100, n_features=30, n_components=5, random_state=0).counts
+    >>> X = make_lda(
+    ...     n_samples=100, n_features=30, n_components=5, random_state=0
+    ... ).counts
     >>> lda = BayesianLDA(n_components=5, n_iter=100, random_state=0).fit(X)
     >>> TopicHierarchyDisplay.from_estimator(lda).support.shape
     (4,)

@@ -93,9 +93,14 @@ class BayesianNegativeBinomialRegressor(BaseCountRegressor):
     >>> from sk_sgmcmc import BayesianNegativeBinomialRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(500, 2))
-    >>> y = rng.poisson(np.exp(1.0 + X @ [0.5, -0.3]) * rng.gamma(2.0, 0.5, size=500))  # dispersion 0.5
+    >>> y = rng.poisson(
+    ...     np.exp(1.0 + X @ [0.5, -0.3]) * rng.gamma(2.0, 0.5, size=500)
+    ... )  # dispersion 0.5
     >>> model = BayesianNegativeBinomialRegressor(random_state=0).fit(X, y)
-    >>> bool(np.all(np.abs(model.coef_ - [0.5, -0.3]) < 0.15)), bool(0.35 < model.dispersion_ < 0.65)
+    >>> (
+    ...     bool(np.all(np.abs(model.coef_ - [0.5, -0.3]) < 0.15)),
+    ...     bool(0.35 < model.dispersion_ < 0.65),
+    ... )
     (True, True)
     >>> mean, low, high = model.predict_interval(X)
     >>> bool(np.mean((low <= y) & (y <= high)) >= 0.88)

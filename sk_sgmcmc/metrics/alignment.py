@@ -29,7 +29,9 @@ def hellinger_distances(p: ArrayLike, q: ArrayLike) -> FloatArray:
     Examples
     --------
     >>> from sk_sgmcmc.metrics import hellinger_distances
-    >>> hellinger_distances([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]).round(2).tolist()
+    >>> hellinger_distances(
+    ...     [[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]]
+    ... ).round(2).tolist()
     [[0.0, 1.0, 0.54]]
     """
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
@@ -70,7 +72,9 @@ def align_topics(
     Examples
     --------
     >>> from sk_sgmcmc.metrics import align_topics
-    >>> align_topics([[0.9, 0.1], [0.2, 0.8]], [[0.1, 0.9], [0.7, 0.3]]).tolist()
+    >>> align_topics(
+    ...     [[0.9, 0.1], [0.2, 0.8]], [[0.1, 0.9], [0.7, 0.3]]
+    ... ).tolist()
     [1, 0]
     """
     reference, topics = np.asarray(reference), np.asarray(topics)
@@ -197,7 +201,10 @@ def topic_stability(
     Examples
     --------
     >>> from sk_sgmcmc.metrics import topic_stability
-    >>> draws = [[[0.9, 0.1], [0.2, 0.8]], [[0.9, 0.1], [0.6, 0.4]]]  # the first topic stays, the second moves
+    >>> draws = [
+    ...     [[0.9, 0.1], [0.2, 0.8]],
+    ...     [[0.9, 0.1], [0.6, 0.4]],
+    ... ]  # the first topic stays, the second moves
     >>> topic_stability(draws).round(2).tolist()
     [1.0, 0.85]
     """

@@ -197,7 +197,11 @@ def document_completion(
     Examples
     --------
     >>> from sk_sgmcmc.datasets import make_lda
-    >>> from sk_sgmcmc.metrics import document_completion, paired_difference, split_tokens
+    >>> from sk_sgmcmc.metrics import (
+    ...     document_completion,
+    ...     paired_difference,
+    ...     split_tokens,
+    ... )
     >>> data = make_lda(random_state=0)
     >>> observed, hidden = split_tokens(data.data)
     >>> five = document_completion(observed, hidden, data.components)
@@ -271,7 +275,9 @@ def completion_perplexity(
     >>> from sk_sgmcmc.metrics import completion_perplexity, split_tokens
     >>> observed, hidden = split_tokens([[8, 6, 0, 0], [0, 0, 7, 9]])
     >>> topics = [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
-    >>> bool(2.0 <= completion_perplexity(observed, hidden, topics) < 2.1)  # two words are as likely
+    >>> bool(
+    ...     2.0 <= completion_perplexity(observed, hidden, topics) < 2.1
+    ... )  # two words are as likely
     True
     """
     result = document_completion(observed, hidden, topics, **params)
@@ -302,9 +308,15 @@ def paired_difference(a: Bunch, b: Bunch) -> Bunch:
 
     Examples
     --------
-    >>> from sk_sgmcmc.metrics import document_completion, paired_difference, split_tokens
+    >>> from sk_sgmcmc.metrics import (
+    ...     document_completion,
+    ...     paired_difference,
+    ...     split_tokens,
+    ... )
     >>> halves = split_tokens([[8, 6, 0, 0], [0, 0, 7, 9], [5, 5, 0, 1]])
-    >>> good = document_completion(*halves, [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]])
+    >>> good = document_completion(
+    ...     *halves, [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
+    ... )
     >>> flat = document_completion(*halves, [[0.25, 0.25, 0.25, 0.25]] * 2)
     >>> bool(paired_difference(good, flat).difference > 0)
     True
@@ -356,7 +368,9 @@ def doc_topic_proportions(
     --------
     >>> from sk_sgmcmc.metrics import doc_topic_proportions
     >>> topics = [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
-    >>> doc_topic_proportions([[8, 6, 0, 0], [3, 3, 3, 3]], topics).round(2).tolist()
+    >>> doc_topic_proportions([[8, 6, 0, 0], [3, 3, 3, 3]], topics).round(
+    ...     2
+    ... ).tolist()
     [[0.99, 0.01], [0.5, 0.5]]
     """
     corpus = Corpus.from_counts(X, whom="doc_topic_proportions")

@@ -126,7 +126,9 @@ def effective_sample_size(draws: ArrayLike, kind: Literal["bulk", "mean", "tail"
     >>> import numpy as np
     >>> from sk_sgmcmc.metrics import effective_sample_size
     >>> draws = np.random.default_rng(0).normal(size=(4, 1000))
-    >>> effective_sample_size(draws) > 3000 > effective_sample_size(draws.cumsum(axis=1))
+    >>> effective_sample_size(draws) > 3000 > effective_sample_size(
+    ...     draws.cumsum(axis=1)
+    ... )
     True
     """
     if kind == "mean":
@@ -173,7 +175,10 @@ def split_r_hat(draws: ArrayLike, rank_normalized: bool = True) -> float | Float
     >>> import numpy as np
     >>> from sk_sgmcmc.metrics import split_r_hat
     >>> draws = np.random.default_rng(0).normal(size=(4, 500))
-    >>> bool(split_r_hat(draws) < 1.01), bool(split_r_hat(draws + [[0], [0], [5], [5]]) > 1.5)
+    >>> (
+    ...     bool(split_r_hat(draws) < 1.01),
+    ...     bool(split_r_hat(draws + [[0], [0], [5], [5]]) > 1.5),
+    ... )
     (True, True)
     """
     if not rank_normalized:
@@ -205,7 +210,9 @@ def mcse(draws: ArrayLike) -> float | FloatArray:
     --------
     >>> import numpy as np
     >>> from sk_sgmcmc.metrics import mcse
-    >>> draws = np.random.default_rng(0).normal(size=(4, 2500))  # independent: 1 / sqrt(10,000)
+    >>> draws = np.random.default_rng(0).normal(
+    ...     size=(4, 2500)
+    ... )  # independent: 1 / sqrt(10,000)
     >>> bool(0.008 < mcse(draws) < 0.012)
     True
     """

@@ -130,7 +130,9 @@ def point_partition(
     Examples
     --------
     >>> from sk_sgmcmc.metrics import point_partition
-    >>> partition, expected = point_partition([[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 1]])
+    >>> partition, expected = point_partition(
+    ...     [[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 1]]
+    ... )
     >>> partition.tolist()
     [0, 0, 1, 1]
     """

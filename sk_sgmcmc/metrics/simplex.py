@@ -55,7 +55,11 @@ def rosenblatt_transform(draws: ArrayLike, concentration: ArrayLike, *, log: boo
     >>> import numpy as np
     >>> from sk_sgmcmc.metrics import ks_distance, rosenblatt_transform
     >>> draws = np.random.default_rng(0).dirichlet([0.2, 1.0, 3.0], 2000)
-    >>> bool(np.all(ks_distance(rosenblatt_transform(draws, [0.2, 1.0, 3.0])) < 0.05))
+    >>> bool(
+    ...     np.all(
+    ...         ks_distance(rosenblatt_transform(draws, [0.2, 1.0, 3.0])) < 0.05
+    ...     )
+    ... )
     True
     """
     draws = np.asarray(draws, dtype=np.float64)

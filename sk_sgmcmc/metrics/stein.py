@@ -46,7 +46,9 @@ def kernel_stein_discrepancy(
     >>> import numpy as np
     >>> from sk_sgmcmc.metrics import kernel_stein_discrepancy
     >>> x = np.random.default_rng(0).normal(size=(500, 2))
-    >>> kernel_stein_discrepancy(x, -x) < 0.2 < kernel_stein_discrepancy(1.5 * x, -1.5 * x)
+    >>> kernel_stein_discrepancy(x, -x) < 0.2 < kernel_stein_discrepancy(
+    ...     1.5 * x, -1.5 * x
+    ... )
     True
     """
     x = check_array(draws, dtype=np.float64, input_name="draws")

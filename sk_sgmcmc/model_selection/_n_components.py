@@ -113,8 +113,12 @@ def search_n_components(
     >>> from sk_sgmcmc import BayesianLDA
     >>> from sk_sgmcmc.datasets import make_lda
     >>> from sk_sgmcmc.model_selection import search_n_components
-    >>> X = make_lda(n_samples=300, n_features=60, n_components=4, random_state=0).counts
-    >>> table = search_n_components(BayesianLDA(n_iter=60, random_state=0), X, [2, 4, 8])
+    >>> X = make_lda(
+    ...     n_samples=300, n_features=60, n_components=4, random_state=0
+    ... ).counts
+    >>> table = search_n_components(
+    ...     BayesianLDA(n_iter=60, random_state=0), X, [2, 4, 8]
+    ... )
     >>> bool(table["score"][1] > table["score"][0])
     True
 
@@ -122,8 +126,15 @@ def search_n_components(
 
     >>> from sklearn.feature_extraction.text import CountVectorizer
     >>> from sklearn.pipeline import make_pipeline
-    >>> texts = ["the sea and the fish", "the moon and the star", "fish of the sea", "star and moon"] * 20
-    >>> pipeline = make_pipeline(CountVectorizer(), BayesianLDA(n_iter=30, random_state=0))
+    >>> texts = [
+    ...     "the sea and the fish",
+    ...     "the moon and the star",
+    ...     "fish of the sea",
+    ...     "star and moon",
+    ... ] * 20
+    >>> pipeline = make_pipeline(
+    ...     CountVectorizer(), BayesianLDA(n_iter=30, random_state=0)
+    ... )
     >>> search_n_components(pipeline, texts, [2, 3])["n_components"].tolist()
     [2, 3]
 
@@ -131,9 +142,17 @@ def search_n_components(
 
     >>> import numpy as np
     >>> from sk_sgmcmc import LatentClassModel
-    >>> answers = (np.random.default_rng(0).random((200, 6)) < np.repeat([[0.9], [0.1]], 100, axis=0)).astype(int)
-    >>> table = search_n_components(LatentClassModel(n_iter=200, random_state=0), answers, [1, 2])
-    >>> bool(table["score"][1] > table["score"][0]), bool(table["entropy"][1] > 0.8)
+    >>> answers = (
+    ...     np.random.default_rng(0).random((200, 6))
+    ...     < np.repeat([[0.9], [0.1]], 100, axis=0)
+    ... ).astype(int)
+    >>> table = search_n_components(
+    ...     LatentClassModel(n_iter=200, random_state=0), answers, [1, 2]
+    ... )
+    >>> (
+    ...     bool(table["score"][1] > table["score"][0]),
+    ...     bool(table["entropy"][1] > 0.8),
+    ... )
     (True, True)
     """
     values = list(values) if np.iterable(values) else [values]

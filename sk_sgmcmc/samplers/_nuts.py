@@ -67,7 +67,9 @@ class NUTS(_Kinetic):
     >>> from sk_sgmcmc.samplers import NUTS
     >>> from sk_sgmcmc.targets import GaussianMean
     >>> target = GaussianMean(np.random.default_rng(0).normal(size=(20, 2)))
-    >>> result = sample(target, NUTS(target_accept=0.9), n_iter=500, random_state=0)
+    >>> result = sample(
+    ...     target, NUTS(target_accept=0.9), n_iter=500, random_state=0
+    ... )
     >>> result.sampler_.n_divergences_
     array([0])
     """

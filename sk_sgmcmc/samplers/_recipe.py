@@ -155,7 +155,9 @@ class Recipe(_Recipe, _Euclidean):
     ...     for i in range(z.size):
     ...         D[i, i] = 1.0
     >>> rows = np.random.default_rng(0).normal(size=(20, 3))
-    >>> sample(GaussianMean(rows), Recipe(langevin), n_iter=5000, random_state=0).samples_["theta"].shape
+    >>> sample(
+    ...     GaussianMean(rows), Recipe(langevin), n_iter=5000, random_state=0
+    ... ).samples_["theta"].shape
     (1, 2500, 3)
     """
 

@@ -70,7 +70,12 @@ class Density(Target):
     ...         log_density -= scale * 0.5 * residual**2
     ...     return log_density
     >>> rows = np.random.default_rng(0).normal(3.0, 1.0, size=(500, 1))
-    >>> draws = sample(Density(location, dim=1, data=rows), "hmc", n_iter=1000, random_state=0).samples_["theta"]
+    >>> draws = sample(
+    ...     Density(location, dim=1, data=rows),
+    ...     "hmc",
+    ...     n_iter=1000,
+    ...     random_state=0,
+    ... ).samples_["theta"]
     >>> bool(abs(draws.mean() - rows.mean()) < 0.01)
     True
     """

@@ -196,7 +196,9 @@ class ManifoldDensity(ManifoldTarget):
     ...     gradient[0] = 8.0 * theta[3]
     ...     gradient[3] = 8.0 * theta[0]
     ...     return 8.0 * theta[0] * theta[3]
-    >>> target = ManifoldDensity(pulled, {"x": ("sphere", (3,)), "w": ("simplex", (2,))})
+    >>> target = ManifoldDensity(
+    ...     pulled, {"x": ("sphere", (3,)), "w": ("simplex", (2,))}
+    ... )
     >>> draws = sample(target, "gmc", n_iter=500, random_state=0).samples_
     >>> draws["x"].shape, draws["w"].shape
     ((1, 250, 3), (1, 250, 2))

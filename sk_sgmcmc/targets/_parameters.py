@@ -121,8 +121,14 @@ class Ordered(_Constraint):
     >>> from sk_sgmcmc.targets import Ordered
     >>> def order_statistics(x):
     ...     return -0.5 * (x**2).sum()
-    >>> run = {"sampler": NUTS(target_accept=0.95), "n_chains": 2, "random_state": 0}
-    >>> draws = sample(order_statistics, parameters={"x": Ordered(3)}, **run).samples_["x"]
+    >>> run = {
+    ...     "sampler": NUTS(target_accept=0.95),
+    ...     "n_chains": 2,
+    ...     "random_state": 0,
+    ... }
+    >>> draws = sample(
+    ...     order_statistics, parameters={"x": Ordered(3)}, **run
+    ... ).samples_["x"]
     >>> bool(np.all(np.diff(draws) > 0)), draws.shape
     (True, (2, 1000, 3))
     """

@@ -254,8 +254,12 @@ def sample(
     >>> import numpy as np
     >>> from sk_sgmcmc import sample
     >>> from sk_sgmcmc.targets import DirichletCategorical
-    >>> target = DirichletCategorical(np.repeat([0, 1, 2], [80, 15, 5]), concentration=0.1, n_categories=5)
-    >>> draws = sample(target, "scir", batch_size=50, n_iter=5000, random_state=0)
+    >>> target = DirichletCategorical(
+    ...     np.repeat([0, 1, 2], [80, 15, 5]), concentration=0.1, n_categories=5
+    ... )
+    >>> draws = sample(
+    ...     target, "scir", batch_size=50, n_iter=5000, random_state=0
+    ... )
     >>> draws.samples_["omega"].shape
     (1, 2500, 5)
 
@@ -266,8 +270,17 @@ def sample(
     ...     value = -np.log(tau) * y.size - 0.5 * mu**2 / 100 - tau
     ...     return value - 0.5 * (((y - mu) / tau) ** 2).sum()
     >>> data = {"y": np.random.default_rng(0).normal(3.0, 2.0, size=200)}
-    >>> result = sample(log_density, parameters={"mu": (), "tau": Positive()}, data=data, n_chains=2, random_state=0)
-    >>> {name: round(float(draws.mean()), 1) for name, draws in result.samples_.items()}
+    >>> result = sample(
+    ...     log_density,
+    ...     parameters={"mu": (), "tau": Positive()},
+    ...     data=data,
+    ...     n_chains=2,
+    ...     random_state=0,
+    ... )
+    >>> {
+    ...     name: round(float(draws.mean()), 1)
+    ...     for name, draws in result.samples_.items()
+    ... }
     {'mu': 3.0, 'tau': 1.9}
     """
     n_iter, burn_in, thin, batch_size, n_chains, n_jobs = map(

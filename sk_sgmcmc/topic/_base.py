@@ -135,7 +135,9 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import BayesianLDA
-        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> X = np.array(
+        ...     [[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10
+        ... )
         >>> lda = BayesianLDA(2, n_iter=60, random_state=0)
         >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
         >>> lda.topic_names_
@@ -231,7 +233,9 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import BayesianLDA
-        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> X = np.array(
+        ...     [[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10
+        ... )
         >>> lda = BayesianLDA(2, n_iter=60, random_state=0)
         >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
         >>> draws = lda.transform_draws(X[:3])
@@ -299,7 +303,9 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import BayesianLDA
-        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> X = np.array(
+        ...     [[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10
+        ... )
         >>> lda = BayesianLDA(2, n_iter=60, random_state=0)
         >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
         >>> texts = ["a day at sea", "fishing", "the moon", "stars"] * 10
@@ -339,7 +345,9 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import BayesianLDA
-        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> X = np.array(
+        ...     [[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10
+        ... )
         >>> lda = BayesianLDA(2, n_iter=60, random_state=0)
         >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
         >>> np.asarray(lda.topic_correlation(X)["correlation"]).round(1).tolist()
@@ -393,11 +401,16 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import BayesianLDA
-        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> X = np.array(
+        ...     [[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10
+        ... )
         >>> lda = BayesianLDA(2, n_iter=60, random_state=0)
         >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
         >>> table = lda.topics_over_time(X, [2000, 2000, 2001, 2001] * 10)
-        >>> np.asarray(table["time"]).tolist(), np.asarray(table["share"]).round(0).tolist()
+        >>> (
+        ...     np.asarray(table["time"]).tolist(),
+        ...     np.asarray(table["share"]).round(0).tolist(),
+        ... )
         ([2000, 2000, 2001, 2001], [0.0, 1.0, 1.0, 0.0])
         """
         self._refuse_unknown(params)

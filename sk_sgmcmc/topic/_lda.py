@@ -129,7 +129,9 @@ class BayesianLDA(CountTopicModel):
     --------
     >>> from sk_sgmcmc import BayesianLDA
     >>> from sk_sgmcmc.datasets import make_lda
-    >>> X = make_lda(n_samples=200, n_features=50, n_components=3, random_state=0).counts
+    >>> X = make_lda(
+    ...     n_samples=200, n_features=50, n_components=3, random_state=0
+    ... ).counts
     >>> lda = BayesianLDA(n_components=3, n_iter=50, random_state=0).fit(X)
     >>> lda.samples_["components"].shape
     (1, 25, 3, 50)

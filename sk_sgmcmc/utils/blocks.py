@@ -111,7 +111,9 @@ class CountBlocks:
     --------
     >>> import scipy.sparse as sp
     >>> from sk_sgmcmc.datasets import CountBlocks
-    >>> X = sp.random_array((100, 20), density=0.2, format="csr", random_state=0).ceil()
+    >>> X = sp.random_array(
+    ...     (100, 20), density=0.2, format="csr", random_state=0
+    ... ).ceil()
     >>> blocks = CountBlocks([X[:40], X[40:]])
     >>> blocks.shape
     (100, 20)

@@ -105,12 +105,22 @@ def topic_report(
     >>> from sk_sgmcmc import BayesianLDA
     >>> from sk_sgmcmc.datasets import make_lda
     >>> from sk_sgmcmc.inspection import topic_report
-    >>> data = make_lda(n_samples=100, n_features=30, n_components=3, random_state=0)
+    >>> data = make_lda(
+    ...     n_samples=100, n_features=30, n_components=3, random_state=0
+    ... )
     >>> lda = BayesianLDA(n_components=3, n_iter=100, random_state=0)
     >>> lda = lda.fit(data.counts, feature_names=data.feature_names)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = topic_report(lda, data.counts, Path(folder) / "topics.html", times=[2000, 2001] * 50)
-    ...     path.name, path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    ...     path = topic_report(
+    ...         lda,
+    ...         data.counts,
+    ...         Path(folder) / "topics.html",
+    ...         times=[2000, 2001] * 50,
+    ...     )
+    ...     (
+    ...         path.name,
+    ...         path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>"),
+    ...     )
     ('topics.html', True)
     """
     topics = check_topics(estimator, None, "topic_report")

@@ -199,8 +199,12 @@ class DPCategoricalMixture(  # type: ignore[misc]
     >>> import numpy as np
     >>> from sk_sgmcmc import DPCategoricalMixture
     >>> rng = np.random.default_rng(0)
-    >>> X = np.concatenate([rng.random((60, 12)) < 0.9, rng.random((40, 12)) < 0.1]).astype(float)
-    >>> mixture = DPCategoricalMixture(likelihood="bernoulli", random_state=0).fit(X)
+    >>> X = np.concatenate(
+    ...     [rng.random((60, 12)) < 0.9, rng.random((40, 12)) < 0.1]
+    ... ).astype(float)
+    >>> mixture = DPCategoricalMixture(
+    ...     likelihood="bernoulli", random_state=0
+    ... ).fit(X)
     >>> np.bincount(mixture.labels_).tolist()
     [60, 40]
     """

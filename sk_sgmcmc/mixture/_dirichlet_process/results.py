@@ -188,8 +188,12 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         >>> import numpy as np
         >>> from sk_sgmcmc import DPCategoricalMixture
         >>> X = np.array([["yes", "often"], ["no", "never"]] * 30, dtype=object)
-        >>> mixture = DPCategoricalMixture(likelihood="categorical", n_iter=60, random_state=0).fit(X)
-        >>> mixture.predict_proba(X[:2]).argmax(axis=1).tolist() == mixture.labels_[:2].tolist()
+        >>> mixture = DPCategoricalMixture(
+        ...     likelihood="categorical", n_iter=60, random_state=0
+        ... ).fit(X)
+        >>> mixture.predict_proba(X[:2]).argmax(axis=1).tolist() == mixture.labels_[
+        ...     :2
+        ... ].tolist()
         True
         """
         check_is_fitted(self)
@@ -213,7 +217,9 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         >>> import numpy as np
         >>> from sk_sgmcmc import DPCategoricalMixture
         >>> X = np.array([["yes", "often"], ["no", "never"]] * 30, dtype=object)
-        >>> mixture = DPCategoricalMixture(likelihood="categorical", n_iter=60, random_state=0).fit(X)
+        >>> mixture = DPCategoricalMixture(
+        ...     likelihood="categorical", n_iter=60, random_state=0
+        ... ).fit(X)
         >>> mixture.transform(X).shape
         (60, 2)
         """
@@ -321,7 +327,9 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         >>> import numpy as np
         >>> from sk_sgmcmc import DPCategoricalMixture
         >>> X = np.array([["yes", "often"], ["no", "never"]] * 30, dtype=object)
-        >>> mixture = DPCategoricalMixture(likelihood="categorical", n_iter=60, random_state=0).fit(X)
+        >>> mixture = DPCategoricalMixture(
+        ...     likelihood="categorical", n_iter=60, random_state=0
+        ... ).fit(X)
         >>> together = mixture.co_clustering(X[:3])
         >>> bool(together[0, 1] < 0.1), bool(together[0, 2] > 0.9)
         (True, True)
@@ -372,7 +380,9 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         >>> import numpy as np
         >>> from sk_sgmcmc import DPCategoricalMixture
         >>> X = np.array([["yes", "often"], ["no", "never"]] * 30, dtype=object)
-        >>> mixture = DPCategoricalMixture(likelihood="categorical", n_iter=60, random_state=0).fit(X)
+        >>> mixture = DPCategoricalMixture(
+        ...     likelihood="categorical", n_iter=60, random_state=0
+        ... ).fit(X)
         >>> np.bincount(mixture.consensus_partition(X).labels)
         array([30, 30])
         """
@@ -408,7 +418,9 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         >>> import numpy as np
         >>> from sk_sgmcmc import DPCategoricalMixture
         >>> X = np.array([["yes", "often"], ["no", "never"]] * 30, dtype=object)
-        >>> mixture = DPCategoricalMixture(likelihood="categorical", n_iter=60, random_state=0).fit(X)
+        >>> mixture = DPCategoricalMixture(
+        ...     likelihood="categorical", n_iter=60, random_state=0
+        ... ).fit(X)
         >>> table = mixture.top_categories(2)
         >>> sorted({str(level) for level in table["level"]})
         ['never', 'no', 'often', 'yes']
@@ -452,7 +464,9 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         >>> import numpy as np
         >>> from sk_sgmcmc import DPCategoricalMixture
         >>> X = np.array([["yes", "often"], ["no", "never"]] * 30, dtype=object)
-        >>> mixture = DPCategoricalMixture(likelihood="categorical", n_iter=60, random_state=0).fit(X)
+        >>> mixture = DPCategoricalMixture(
+        ...     likelihood="categorical", n_iter=60, random_state=0
+        ... ).fit(X)
         >>> table = mixture.n_clusters_posterior()
         >>> bool(np.isclose(table["probability"].sum(), 1.0))
         True
@@ -482,9 +496,14 @@ class FittedDPMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         >>> import numpy as np
         >>> from sk_sgmcmc import DPCategoricalMixture
         >>> X = np.array([["yes", "often"], ["no", "never"]] * 30, dtype=object)
-        >>> mixture = DPCategoricalMixture(likelihood="categorical", n_iter=60, random_state=0).fit(X)
+        >>> mixture = DPCategoricalMixture(
+        ...     likelihood="categorical", n_iter=60, random_state=0
+        ... ).fit(X)
         >>> table = mixture.profile_table()
-        >>> np.asarray(table["level"])[:4].tolist(), bool(np.all(table["low"] <= table["high"]))
+        >>> (
+        ...     np.asarray(table["level"])[:4].tolist(),
+        ...     bool(np.all(table["low"] <= table["high"])),
+        ... )
         (['no', 'yes', 'never', 'often'], True)
         """
         check_is_fitted(self)

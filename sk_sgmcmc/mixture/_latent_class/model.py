@@ -168,7 +168,11 @@ class LatentClassModel(FittedLatentClasses, DensityMixin, BaseSGMCMC):  # type: 
     >>> answers = rng.random((100, 5)) < np.where(z == 0, 0.9, 0.1)[:, None]
     >>> X = np.column_stack([answers, rng.normal(20.0 + 30.0 * z, 5.0)])
     >>> model = LatentClassModel(2, random_state=0).fit(X)
-    >>> model.weights_.round(1).tolist(), model.column_kinds_[0], model.column_kinds_[5]
+    >>> (
+    ...     model.weights_.round(1).tolist(),
+    ...     model.column_kinds_[0],
+    ...     model.column_kinds_[5],
+    ... )
     ([0.6, 0.4], 'binary', 'continuous')
     """
 

@@ -211,9 +211,14 @@ class FittedLatentClasses:
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import LatentClassModel
-        >>> X = np.array([["yes", "often", 2.5, 1.0], ["no", "never", 7.5, 2.0]] * 30, dtype=object)
+        >>> X = np.array(
+        ...     [["yes", "often", 2.5, 1.0], ["no", "never", 7.5, 2.0]] * 30,
+        ...     dtype=object,
+        ... )
         >>> model = LatentClassModel(2, n_iter=100, random_state=0).fit(X)
-        >>> model.predict_proba(X[:2]).argmax(axis=1).tolist() == model.labels_[:2].tolist()
+        >>> model.predict_proba(X[:2]).argmax(axis=1).tolist() == model.labels_[
+        ...     :2
+        ... ].tolist()
         True
         """
         return self._proba(*self._read(X, metadata))
@@ -416,11 +421,20 @@ class FittedLatentClasses:
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import LatentClassModel
-        >>> X = np.array([["yes", "often", "a", 1], ["no", "never", "b", 2]] * 40, dtype=object)
+        >>> X = np.array(
+        ...     [["yes", "often", "a", 1], ["no", "never", "b", 2]] * 40,
+        ...     dtype=object,
+        ... )
         >>> metadata = {"party": np.array(["green", "red"] * 40)}
-        >>> model = LatentClassModel(2, n_iter=400, random_state=0).fit(X, metadata=metadata)
+        >>> model = LatentClassModel(2, n_iter=400, random_state=0).fit(
+        ...     X, metadata=metadata
+        ... )
         >>> table = model.effects("party")
-        >>> table["value"][0], table["reference"][0], bool(abs(table["difference"][0]) > 0.5)
+        >>> (
+        ...     table["value"][0],
+        ...     table["reference"][0],
+        ...     bool(abs(table["difference"][0]) > 0.5),
+        ... )
         ('red', 'green', True)
         """
         check_is_fitted(self)

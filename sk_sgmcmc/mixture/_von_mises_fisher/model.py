@@ -126,7 +126,9 @@ class VonMisesFisherMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, C
     >>> import numpy as np
     >>> from sk_sgmcmc import VonMisesFisherMixture
     >>> rng = np.random.default_rng(0)
-    >>> X = np.repeat(np.eye(3), 50, axis=0) + 0.2 * rng.standard_normal((150, 3))
+    >>> X = np.repeat(np.eye(3), 50, axis=0) + 0.2 * rng.standard_normal(
+    ...     (150, 3)
+    ... )
     >>> mixture = VonMisesFisherMixture(3, n_iter=100, random_state=0).fit(X)
     >>> np.bincount(mixture.labels_).tolist()
     [50, 50, 50]

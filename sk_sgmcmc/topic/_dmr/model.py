@@ -196,9 +196,13 @@ class DMRTopicModel(BayesianLDA):
     >>> import numpy as np
     >>> from sk_sgmcmc import DMRTopicModel
     >>> from sk_sgmcmc.datasets import make_lda
-    >>> X = make_lda(n_samples=200, n_features=50, n_components=3, random_state=0).counts
+    >>> X = make_lda(
+    ...     n_samples=200, n_features=50, n_components=3, random_state=0
+    ... ).counts
     >>> year = np.arange(200.0)
-    >>> dmr = DMRTopicModel(n_components=3, n_iter=50, random_state=0).fit(X, metadata=year)
+    >>> dmr = DMRTopicModel(n_components=3, n_iter=50, random_state=0).fit(
+    ...     X, metadata=year
+    ... )
     >>> dmr.coef_.shape
     (3, 2)
     >>> dmr.predict_prevalence([[1900.0], [1950.0]]).shape
@@ -632,10 +636,16 @@ class DMRTopicModel(BayesianLDA):
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import DMRTopicModel
-        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> X = np.array(
+        ...     [[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10
+        ... )
         >>> metadata = {"party": np.array(["green", "green", "red", "red"] * 10)}
-        >>> model = DMRTopicModel(2, n_iter=500, intercept_prior_scale=1, random_state=0).fit(X, metadata=metadata)
-        >>> len(model.coef_table()["mean"])  # an intercept and two parties, of two topics
+        >>> model = DMRTopicModel(
+        ...     2, n_iter=500, intercept_prior_scale=1, random_state=0
+        ... ).fit(X, metadata=metadata)
+        >>> len(
+        ...     model.coef_table()["mean"]
+        ... )  # an intercept and two parties, of two topics
         6
         """
         check_is_fitted(self)
@@ -691,9 +701,13 @@ class DMRTopicModel(BayesianLDA):
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import DMRTopicModel
-        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> X = np.array(
+        ...     [[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10
+        ... )
         >>> metadata = {"party": np.array(["green", "green", "red", "red"] * 10)}
-        >>> model = DMRTopicModel(2, n_iter=500, intercept_prior_scale=1, random_state=0).fit(X, metadata=metadata)
+        >>> model = DMRTopicModel(
+        ...     2, n_iter=500, intercept_prior_scale=1, random_state=0
+        ... ).fit(X, metadata=metadata)
         >>> model.doc_topic_priors({"party": ["green", "red"]}).shape[-2:]
         (2, 2)
         """
@@ -720,10 +734,16 @@ class DMRTopicModel(BayesianLDA):
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import DMRTopicModel
-        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> X = np.array(
+        ...     [[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10
+        ... )
         >>> metadata = {"party": np.array(["green", "green", "red", "red"] * 10)}
-        >>> model = DMRTopicModel(2, n_iter=500, intercept_prior_scale=1, random_state=0).fit(X, metadata=metadata)
-        >>> table = model.prevalence_difference({"party": ["green"]}, {"party": ["red"]})
+        >>> model = DMRTopicModel(
+        ...     2, n_iter=500, intercept_prior_scale=1, random_state=0
+        ... ).fit(X, metadata=metadata)
+        >>> table = model.prevalence_difference(
+        ...     {"party": ["green"]}, {"party": ["red"]}
+        ... )
         >>> bool(np.abs(table["difference"]).min() > 0.5)
         True
         """
@@ -831,9 +851,13 @@ class DMRTopicModel(BayesianLDA):
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import DMRTopicModel
-        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> X = np.array(
+        ...     [[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10
+        ... )
         >>> metadata = {"party": np.array(["green", "green", "red", "red"] * 10)}
-        >>> model = DMRTopicModel(2, n_iter=500, intercept_prior_scale=1, random_state=0).fit(X, metadata=metadata)
+        >>> model = DMRTopicModel(
+        ...     2, n_iter=500, intercept_prior_scale=1, random_state=0
+        ... ).fit(X, metadata=metadata)
         >>> table = model.effects("party")
         >>> table["value"][0], table["reference"][0], bool(table["low"][0] > 0.5)
         ('red', 'green', True)
@@ -895,10 +919,16 @@ class DMRTopicModel(BayesianLDA):
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import DMRTopicModel
-        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> X = np.array(
+        ...     [[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10
+        ... )
         >>> metadata = {"party": np.array(["green", "green", "red", "red"] * 10)}
-        >>> model = DMRTopicModel(2, n_iter=500, intercept_prior_scale=1, random_state=0).fit(X, metadata=metadata)
-        >>> table = model.permutation_test(X, "party", metadata=metadata, n_permutations=99, refit=False)
+        >>> model = DMRTopicModel(
+        ...     2, n_iter=500, intercept_prior_scale=1, random_state=0
+        ... ).fit(X, metadata=metadata)
+        >>> table = model.permutation_test(
+        ...     X, "party", metadata=metadata, n_permutations=99, refit=False
+        ... )
         >>> float(table["p_value"][0])
         0.01
         """

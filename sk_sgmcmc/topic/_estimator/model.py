@@ -676,7 +676,9 @@ class CountTopicModel(TopicsOfWords):
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import BayesianLDA
-        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> X = np.array(
+        ...     [[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10
+        ... )
         >>> lda = BayesianLDA(3, n_iter=60, random_state=0)
         >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
         >>> lda.merge_topics([0, 1]).components_.shape
@@ -784,7 +786,10 @@ class CountTopicModel(TopicsOfWords):
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import BayesianLDA
-        >>> X = np.array([[14, 13, 0, 0], [15, 12, 0, 0], [0, 0, 14, 14], [0, 1, 15, 13]] * 10)
+        >>> X = np.array(
+        ...     [[14, 13, 0, 0], [15, 12, 0, 0], [0, 0, 14, 14], [0, 1, 15, 13]]
+        ...     * 10
+        ... )
         >>> y = np.array([1.0, 1.2, 3.1, 2.9] * 10)
         >>> table = BayesianLDA(2, n_iter=60, random_state=0).fit(X).regress(X, y)
         >>> sorted(table["mean"].round(1).tolist())

@@ -64,7 +64,9 @@ class TopicsOfWords(BaseTopicModel):
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import BayesianLDA
-        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> X = np.array(
+        ...     [[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10
+        ... )
         >>> lda = BayesianLDA(2, n_iter=60, random_state=0)
         >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
         >>> np.asarray(lda.top_words(2, by="frex")["word"]).tolist()
@@ -106,7 +108,9 @@ class TopicsOfWords(BaseTopicModel):
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import BayesianLDA
-        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> X = np.array(
+        ...     [[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10
+        ... )
         >>> lda = BayesianLDA(2, n_iter=60, random_state=0)
         >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
         >>> lda.find_topics("moon")["name"][0]
@@ -148,7 +152,9 @@ class TopicsOfWords(BaseTopicModel):
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import BayesianLDA
-        >>> X = np.array([[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10)
+        >>> X = np.array(
+        ...     [[4, 3, 0, 0], [5, 2, 0, 0], [0, 0, 4, 4], [0, 1, 5, 3]] * 10
+        ... )
         >>> lda = BayesianLDA(2, n_iter=60, random_state=0)
         >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
         >>> np.asarray(lda.topic_info(X)["share"]).round(1).tolist()

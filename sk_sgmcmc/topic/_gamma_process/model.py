@@ -133,8 +133,12 @@ class GammaProcessTopicModel(CountTopicModel):
     --------
     >>> from sk_sgmcmc import GammaProcessTopicModel
     >>> from sk_sgmcmc.datasets import make_lda
-    >>> X = make_lda(n_samples=200, n_features=50, n_components=3, random_state=0).counts
-    >>> model = GammaProcessTopicModel(n_components=20, n_iter=100, random_state=0).fit(X)
+    >>> X = make_lda(
+    ...     n_samples=200, n_features=50, n_components=3, random_state=0
+    ... ).counts
+    >>> model = GammaProcessTopicModel(
+    ...     n_components=20, n_iter=100, random_state=0
+    ... ).fit(X)
     >>> model.samples_["weights"].shape
     (1, 50, 20)
     >>> model.n_topics_
@@ -356,7 +360,9 @@ class GammaProcessTopicModel(CountTopicModel):
         --------
         >>> from sk_sgmcmc import GammaProcessTopicModel
         >>> from sk_sgmcmc.datasets import make_lda
-        >>> X = make_lda(n_samples=200, n_features=50, n_components=3, random_state=0).counts
+        >>> X = make_lda(
+        ...     n_samples=200, n_features=50, n_components=3, random_state=0
+        ... ).counts
         >>> model = GammaProcessTopicModel(10, n_iter=60, random_state=0).fit(X)
         >>> bool(abs(model.n_topics_posterior()["probability"].sum() - 1.0) < 1e-9)
         True
@@ -391,7 +397,9 @@ class GammaProcessTopicModel(CountTopicModel):
         --------
         >>> from sk_sgmcmc import GammaProcessTopicModel
         >>> from sk_sgmcmc.datasets import make_lda
-        >>> X = make_lda(n_samples=200, n_features=50, n_components=3, random_state=0).counts
+        >>> X = make_lda(
+        ...     n_samples=200, n_features=50, n_components=3, random_state=0
+        ... ).counts
         >>> model = GammaProcessTopicModel(10, n_iter=60, random_state=0).fit(X)
         >>> table = model.topic_weights()
         >>> bool((table["low"] <= table["high"]).all())

@@ -560,9 +560,15 @@ class TopicRegressor(RegressorMixin, TopicOutcomeModel):
     >>> import numpy as np
     >>> from sk_sgmcmc import TopicRegressor
     >>> from sk_sgmcmc.datasets import make_lda
-    >>> data = make_lda(n_samples=300, n_features=50, n_components=3, random_state=0)
-    >>> y = data.doc_topics @ [0.0, 1.0, 2.0] + np.random.default_rng(0).normal(scale=0.1, size=300)
-    >>> model = TopicRegressor(n_components=3, n_iter=400, random_state=0).fit(data.counts, y)
+    >>> data = make_lda(
+    ...     n_samples=300, n_features=50, n_components=3, random_state=0
+    ... )
+    >>> y = data.doc_topics @ [0.0, 1.0, 2.0] + np.random.default_rng(0).normal(
+    ...     scale=0.1, size=300
+    ... )
+    >>> model = TopicRegressor(n_components=3, n_iter=400, random_state=0).fit(
+    ...     data.counts, y
+    ... )
     >>> bool(model.score(data.counts, y) > 0.5)
     True
     """
@@ -690,9 +696,13 @@ class TopicClassifier(ClassifierMixin, TopicOutcomeModel):
     >>> import numpy as np
     >>> from sk_sgmcmc import TopicClassifier
     >>> from sk_sgmcmc.datasets import make_lda
-    >>> data = make_lda(n_samples=300, n_features=50, n_components=3, random_state=0)
+    >>> data = make_lda(
+    ...     n_samples=300, n_features=50, n_components=3, random_state=0
+    ... )
     >>> y = np.where(data.doc_topics[:, 0] > 0.5, "yes", "no")
-    >>> model = TopicClassifier(n_components=3, n_iter=400, random_state=0).fit(data.counts, y)
+    >>> model = TopicClassifier(n_components=3, n_iter=400, random_state=0).fit(
+    ...     data.counts, y
+    ... )
     >>> bool(model.score(data.counts, y) > 0.8)
     True
     """

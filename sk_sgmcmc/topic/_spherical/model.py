@@ -142,7 +142,9 @@ class SphericalAdmixtureModel(BaseTopicModel):
     >>> import numpy as np
     >>> from sk_sgmcmc import SphericalAdmixtureModel
     >>> X = np.abs(np.random.default_rng(0).standard_normal((60, 12)))
-    >>> sam = SphericalAdmixtureModel(n_components=3, n_iter=20, random_state=0).fit(X)
+    >>> sam = SphericalAdmixtureModel(
+    ...     n_components=3, n_iter=20, random_state=0
+    ... ).fit(X)
     >>> sam.samples_["components"].shape
     (1, 10, 3, 12)
     """
@@ -547,7 +549,10 @@ class SphericalAdmixtureModel(BaseTopicModel):
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import SphericalAdmixtureModel
-        >>> X = np.random.default_rng(0).normal(size=(60, 12)) + 3.0 * np.eye(12)[np.arange(60) % 3]
+        >>> X = (
+        ...     np.random.default_rng(0).normal(size=(60, 12))
+        ...     + 3.0 * np.eye(12)[np.arange(60) % 3]
+        ... )
         >>> model = SphericalAdmixtureModel(3, n_iter=40, random_state=0).fit(X)
         >>> sorted(set(model.top_words(2)["topic"].tolist()))
         [0, 1, 2]

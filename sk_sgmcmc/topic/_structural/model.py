@@ -106,10 +106,16 @@ class StructuralTopicModel(DMRTopicModel):
     --------
     >>> import numpy as np
     >>> from sk_sgmcmc import StructuralTopicModel
-    >>> X = np.array([[4, 3, 0, 0], [5, 0, 2, 0], [0, 0, 4, 4], [0, 4, 0, 3]] * 10)
+    >>> X = np.array(
+    ...     [[4, 3, 0, 0], [5, 0, 2, 0], [0, 0, 4, 4], [0, 4, 0, 3]] * 10
+    ... )
     >>> metadata = {"party": ["green", "red"] * 20}
-    >>> model = StructuralTopicModel(2, formula="~ 1", content="party", n_iter=60, random_state=0)
-    >>> model = model.fit(X, metadata=metadata, feature_names=["sea", "fish", "moon", "star"])
+    >>> model = StructuralTopicModel(
+    ...     2, formula="~ 1", content="party", n_iter=60, random_state=0
+    ... )
+    >>> model = model.fit(
+    ...     X, metadata=metadata, feature_names=["sea", "fish", "moon", "star"]
+    ... )
     >>> model.content_components_.shape
     (2, 2, 4)
     >>> model.groups_.tolist()
@@ -331,8 +337,16 @@ class StructuralTopicModel(DMRTopicModel):
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import StructuralTopicModel
-        >>> X = np.array([[4, 3, 0, 0], [5, 0, 2, 0], [0, 0, 4, 4], [0, 4, 0, 3]] * 10)
-        >>> model = StructuralTopicModel(2, formula="~ 1", keywords={"Water": ["sea"]}, n_iter=60, random_state=0)
+        >>> X = np.array(
+        ...     [[4, 3, 0, 0], [5, 0, 2, 0], [0, 0, 4, 4], [0, 4, 0, 3]] * 10
+        ... )
+        >>> model = StructuralTopicModel(
+        ...     2,
+        ...     formula="~ 1",
+        ...     keywords={"Water": ["sea"]},
+        ...     n_iter=60,
+        ...     random_state=0,
+        ... )
         >>> model = model.fit(X, feature_names=["sea", "fish", "moon", "star"])
         >>> model.keyword_table()["name"].tolist()
         ['Water']
@@ -439,10 +453,16 @@ class StructuralTopicModel(DMRTopicModel):
         --------
         >>> import numpy as np
         >>> from sk_sgmcmc import StructuralTopicModel
-        >>> X = np.array([[4, 3, 0, 0], [5, 0, 2, 0], [0, 0, 4, 4], [0, 4, 0, 3]] * 10)
+        >>> X = np.array(
+        ...     [[4, 3, 0, 0], [5, 0, 2, 0], [0, 0, 4, 4], [0, 4, 0, 3]] * 10
+        ... )
         >>> metadata = {"party": np.array(["green", "red"] * 20)}
-        >>> model = StructuralTopicModel(2, formula="~ 1", content="party", n_iter=60, random_state=0)
-        >>> model = model.fit(X, metadata=metadata, feature_names=["sea", "fish", "moon", "star"])
+        >>> model = StructuralTopicModel(
+        ...     2, formula="~ 1", content="party", n_iter=60, random_state=0
+        ... )
+        >>> model = model.fit(
+        ...     X, metadata=metadata, feature_names=["sea", "fish", "moon", "star"]
+        ... )
         >>> list(model.word_contrast("green", "red", topics=0, n=1))
         ['topic', 'name', 'word', 'log_ratio', 'low', 'high', 'a', 'b']
         """
