@@ -150,6 +150,13 @@ def _refuse_warnings(gallery_conf, page):
     warnings.filterwarnings("error", category=ConvergenceWarning)
 
 
+def _set_style(gallery_conf, page):
+    """Give all pictures one look; Sphinx-Gallery has just reset that of the page before."""
+    import matplotlib.pyplot as plt
+
+    plt.style.use(DOC / "gallery.mplstyle")
+
+
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],
     "backreferences_dir": "generated/backreferences",  # for the directive "minigallery"
@@ -161,7 +168,7 @@ sphinx_gallery_conf = {
     "thumbnail_size": (800, 560),
     "filename_pattern": r"[/\\]plot_",
     "ignore_pattern": r"[/\\](benchmarks|reproduce|side_by_side)[/\\]|[/\\]_",
-    "reset_modules": ("matplotlib", _refuse_warnings),
+    "reset_modules": ("matplotlib", _set_style, _refuse_warnings),
     "min_reported_time": 1,
     "remove_config_comments": True,
     "download_all_examples": False,
