@@ -68,12 +68,10 @@ def main(path=None):
     for assignments, sweeps, h, share, ratio, difference in rows():
         name = "–" if assignments != "fresh" else f"{sweeps[0]}+{sweeps[1]}"
         print(f"{assignments:12s} {name:>7s} {h:>5s} {share:5.2f} {ratio:9.3f} ({difference:6.3f})", flush=True)
-        lines.append(f"   * - {assignments}\n     - {name}\n     - {h}\n     - {share:g}\n     - {ratio:.2f}\n"
-                     f"     - {difference:.2f}")  # fmt: skip
+        lines.append(f"   {assignments};{name};{h};{share:g};{ratio:.2f};{difference:.2f}")
     if path:
-        heads = ("Assignments", "Sweeps", "Step size", "n/N", "Spread / exact", "Shift of mean")
-        head = "   * - " + "\n     - ".join(heads)
-        text = "\n".join([".. list-table::", "   :header-rows: 1", "", head, *lines, ""])
+        heads = "   :header: Assignments,Sweeps,Step size,n/N,Spread / exact,Shift of mean"
+        text = "\n".join([".. csv-table::", heads, "   :delim: ;", "", *lines, ""])
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 

@@ -451,14 +451,13 @@ def table(records, path=None):
         cells = [f"`{model}`" if is_exact else "", f'``"{sampler}"``' + (" \\*" if mark else ""), f"{len(these)}"]
         cells += [f"{mean:.2f} ± {error:.2f}" for mean, error in row[:2]]
         cells += [f"{row[2]:.2g}" if row[2] >= 0.001 else "< 0.001", f"{row[3]:.2f}" if row[3] >= 0 else "–"]
-        lines.append(("   * - " + "\n     - ".join(cells)).replace("- \n", "-\n"))
+        lines.append("   " + ";".join(cells))
     total = sum(r["seconds"] for r in records)
     n_pairs = len({(r["model"], r["sampler"]) for r in records})
     print(f"{len(records)} fits of {n_pairs} pairs, {total / 60:.0f} minutes")
     if path is not None:
-        heads = ("Estimator", "Sampler", "Replicates", "50%", "90%", "p of ranks", "Warned")
-        head = "   * - " + "\n     - ".join(heads)
-        path.write_text("\n".join([".. list-table::", "   :header-rows: 1", "", head, *lines, ""]), encoding="utf-8")
+        heads = "   :header: Estimator,Sampler,Replicates,50%,90%,p of ranks,Warned"
+        path.write_text("\n".join([".. csv-table::", heads, "   :delim: ;", "", *lines, ""]), encoding="utf-8")
 
 
 def missing(pairs, n_replicates, records):
