@@ -6,6 +6,7 @@ import os
 _REQUIRED = os.environ.get("SK_SGMCMC_REQUIRE_ALL", "0") == "1"  # then a missing package is a failure
 _NEEDS = {
     "getting_started.rst": "pandas",
+    "user_guide/coming_from.rst": "pandas",
     "user_guide/converged.rst": "pandas",
     "user_guide/covariates.rst": "formulaic",
     "user_guide/diagnostics.rst": "pandas",
@@ -18,7 +19,9 @@ _NEEDS = {
     "user_guide/own_density.rst": "pandas",
     "user_guide/reading_topics.rst": "pandas",
     "user_guide/reproducibility.rst": "pandas",
+    "user_guide/scoring.rst": "pandas",
     "user_guide/topic_models.rst": "pandas",
     "user_guide/updating.rst": "pandas",
+    "user_guide/which_estimator.rst": "pandas",
 }
 collect_ignore = [page for page, package in _NEEDS.items() if not (_REQUIRED or importlib.util.find_spec(package))]

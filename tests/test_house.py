@@ -707,6 +707,60 @@ def test_names_of_classes_are_links(path):
                 yield f"line {number}: ``{name}``"
 
 
+# The gallery, tables and other pages are as wide as they are; code is read on narrow screens.
+_PROMPT = re.compile(r"^\s*(?:>>>|\.\.\.) (.*)$", flags=re.M)
+
+
+def wide_code(text):
+    """Lines of examples that are wider than 72 characters after the prompt."""
+    return [line for line in _PROMPT.findall(text) if len(line) > 72]
+
+
+@over(DOC_PAGES)
+def test_code_in_the_documentation_is_narrow(path):
+    yield from wide_code(path.read_text(encoding="utf-8"))
+
+
+@over(MODULES)
+def test_code_in_docstrings_is_narrow(path):
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
+            yield from wide_code(ast.get_docstring(node) or "")
+
+
+GUIDE = ROOT / "doc" / "user_guide"
+HOW_TO_PAGES = [
+    GUIDE / f"{page}.rst"
+    for page in re.findall(
+        r"^   (\w+)$", (GUIDE / "index.rst").read_text(encoding="utf-8").split("Appendices")[0], re.M
+    )
+]
+
+
+@over(HOW_TO_PAGES)
+def test_how_to_page_is_short_and_complete(path):
+    """A page says what the reader can do after it, prints a table, shows recipes, and can be read in five minutes."""
+    text = path.read_text(encoding="utf-8")
+    if (n_words := len(text.split())) > 900:
+        yield f"{n_words} words, at most 900"
+    if "\nAfter this page" not in text:
+        yield 'say what the reader can do after it: "After this page you can ..."'
+    if not re.search(r"^(?:>>>|\.\.\.) +print\(", text, flags=re.M):
+        yield "print a table"
+    recipes = text.partition("\nRecipes\n-------\n")[2].partition("\n---")[0]
+    if not re.search(r"^\.\. minigallery::\n\n   \.\./examples/", recipes, flags=re.M):
+        yield 'end with a section "Recipes" that shows pages of the gallery'
+
+
+def test_terms_of_the_glossary_are_used():
+    glossary = (ROOT / "doc" / "glossary.rst").read_text(encoding="utf-8")
+    terms = set(map(str.lower, re.findall(r"^   (\w.*)$", glossary.split(".. glossary::")[1], flags=re.M)))
+    pages = " ".join(" ".join(path.read_text(encoding="utf-8").split()) for path in DOC_PAGES)
+    used = {link.rpartition("<")[2].rstrip(">").lower() for link in re.findall(r":term:`([^`]+)`", pages)}
+    assert len(terms) > 20
+    assert terms == used & terms, f"not used: {sorted(terms - used)}"
+
+
 def test_a_name_without_a_target_fails_the_build_of_the_documentation():
     configuration = (ROOT / "doc" / "conf.py").read_text(encoding="utf-8")
     assert re.search(r"^nitpicky = True", configuration, flags=re.M)
