@@ -88,8 +88,7 @@ def align_topics(
             f"{reference.shape[0]} reference topics cannot be matched one to one with {topics.shape[0]} topics; "
             "exchange the two arguments."
         )
-    if metric not in ("hellinger", "cosine"):
-        raise ValueError(f'metric={metric!r} must be "hellinger" or "cosine".')
+    _refuse_metric(metric)
     if groups is not None and np.unique(groups).size > 1:
         if np.shape(groups) != (len(topics),) or len(reference) != len(topics):
             raise ValueError(
@@ -102,7 +101,23 @@ def align_topics(
             if same.size > 1:
                 order[same] = same[align_topics(reference[same], topics[same], metric=metric)]
         return order
-    distances = hellinger_distances(reference, topics) if metric == "hellinger" else -(reference @ topics.T)
+    return _matched(_vectors_of(reference, metric), _vectors_of(topics, metric), metric)
+
+
+def _refuse_metric(metric):
+    if metric not in ("hellinger", "cosine"):
+        raise ValueError(f'metric={metric!r} must be "hellinger" or "cosine".')
+
+
+def _vectors_of(topics, metric):
+    """Unit vectors of topics, whose inner products give the distances."""
+    return np.sqrt(topics) if metric == "hellinger" else topics
+
+
+def _matched(reference, topics, metric):
+    """Order in which the unit vectors ``topics`` match the unit vectors ``reference``."""
+    inner = reference @ topics.T
+    distances = np.sqrt(np.clip(1.0 - inner, 0.0, None)) if metric == "hellinger" else -inner
     return linear_sum_assignment(distances)[1].astype(np.int64)
 
 
@@ -149,6 +164,7 @@ def align_draws(
         raise ValueError(f"draws must have the shape (..., n_components, n_features), got {draws.shape}.")
     if n_rounds < 1:
         raise ValueError(f"n_rounds must be at least 1, got {n_rounds}.")
+    _refuse_metric(metric)
     *leading, n_topics, n_words = draws.shape
     if groups is not None and np.unique(groups).size > 1:
         order = np.tile(np.arange(n_topics, dtype=np.int64), (*leading, 1))
@@ -162,7 +178,8 @@ def align_draws(
     reference = flat[first_chain - 1]
     order = None
     for _ in range(n_rounds):
-        new = np.array([align_topics(reference, draw, metric=metric) for draw in flat])
+        vectors = _vectors_of(reference.astype(flat.dtype, copy=False), metric)
+        new = np.array([_matched(vectors, _vectors_of(draw, metric), metric) for draw in flat])
         if order is not None and np.array_equal(new, order):
             break
         order = new

@@ -116,9 +116,25 @@ def test_a_young_stream_starts_anew_when_it_has_doubled_and_continues_in_between
     assert made[2][1].n_sweeps == 12 and made[3][1].n_sweeps == 60
 
 
-@pytest.mark.parametrize(("n_tokens", "n_sweeps"), [(0, 60), (500_000, 60), (1_125_000, 40), (5_000_000, 30)])
+@pytest.mark.parametrize(("n_tokens", "n_sweeps"), [(0, 60), (200_000, 60), (450_000, 40), (5_000_000, 30)])
 def test_restarts_of_many_tokens_make_fewer_sweeps(n_tokens, n_sweeps):
     assert _stream.restart_of(n_tokens) == (n_sweeps, False)
+
+
+def test_a_growing_corpus_of_many_tokens_begins_with_new_assignments_when_it_has_tripled(monkeypatch):
+    X = sparse.csr_array(np.random.default_rng(0).multinomial(100, np.full(60, 1 / 60), size=200))
+    made, swept = [], minibatch_chain.swept
+
+    def recorded(collapsed, shard, doc_prior, rng, after_pass, restart, before):
+        made.append((shard.n_docs, restart.again))
+        return swept(collapsed, shard, doc_prior, rng, after_pass, restart, before)
+
+    monkeypatch.setattr(minibatch_chain, "swept", recorded)
+    monkeypatch.setattr(_stream, "_MANY_TOKENS", 3_000)
+    model = BayesianLDA(3, sampler="scir", batch_size=20, random_state=0)
+    for start in range(0, 200, 20):
+        model.partial_fit(X[start : start + 20])
+    assert made == [(20, False), (40, False), (60, True), (80, True), (100, True), (120, False), (160, True), (200, True)]
 
 
 def test_one_block_larger_than_a_start_needs_is_not_kept(planted, monkeypatch):

@@ -11,14 +11,14 @@ from .._counts.documents import MatrixCorpus
 from .._counts.sweeps import first_temperature, temperature
 
 # A stream keeps its documents until they contain this many tokens. When they have grown by the first factor, sweeps
-# over all of them continue from the assignments so far, or begin with new ones if they have grown by the second factor
-# since this was last done. Blocks that repeat amount to growth, too.
+# over all of them continue from the assignments so far. They begin with new assignments if the documents have grown by
+# the second factor since this was last done, or by the third if they were many. Blocks that repeat amount to growth.
 START_TOKENS = 5_000_000
-_GROWTH, _LARGE_GROWTH = 1.25, 2.0
+_GROWTH, _LARGE_GROWTH, _LARGER_GROWTH = 1.25, 2.0, 3.0
 # Sweeps from new assignments. The first restart after blocks repeat makes twice as many, and later ones this many for
 # each repeated pass over all documents.
 SWEEPS = 60
-_FEWEST, _MANY_TOKENS = 30, 500_000  # Beyond this many tokens, their number falls with the root to the fewest.
+_FEWEST, _MANY_TOKENS = 30, 200_000  # Beyond this many tokens, their number falls with the root to the fewest.
 _MORE_SWEEPS = 12  # Sweeps that continue from the assignments so far.
 
 
@@ -97,7 +97,7 @@ class YoungStream(NamedTuple):
         n_tokens = joined.n_tokens
         if n_tokens < _GROWTH * self.begun_at:
             return self._replace(corpus=joined, is_settled=False), None
-        if n_tokens < _LARGE_GROWTH * self.new_at:
+        if n_tokens < self.new_at * (_LARGE_GROWTH if self.new_at <= _MANY_TOKENS else _LARGER_GROWTH):
             return YoungStream(joined, n_tokens, self.new_at), CONTINUED
         return YoungStream(joined, n_tokens, n_tokens), restart_of(n_tokens)
 
