@@ -40,7 +40,7 @@ model = DMRTopicModel(
     n_iter=200,
     random_state=0,
 )
-model.fit(counts, metadata=metadata, feature_names=words)
+model = model.fit(counts, metadata=metadata, feature_names=words)
 
 # %%
 # Read the effects

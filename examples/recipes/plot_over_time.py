@@ -21,7 +21,7 @@ from sk_sgmcmc.datasets import load_sotu
 sotu = load_sotu()
 X, year = sotu.counts, sotu.metadata["year"]
 lda = BayesianLDA(15, n_iter=300, random_state=0)
-lda.fit(X, feature_names=sotu.feature_names)
+lda = lda.fit(X, feature_names=sotu.feature_names)
 
 # %%
 # Read the table
@@ -32,7 +32,7 @@ lda.fit(X, feature_names=sotu.feature_names)
 table = lda.topics_over_time(X, year, n_bins=12)
 columns = ["time", "name", "share", "low", "high", "n_documents"]
 peaks = table.loc[table.groupby("topic")["share"].idxmax(), columns]
-peaks = peaks.sort_values("time").round({"time": 0})
+peaks = peaks.sort_values("time").astype({"time": int})
 print(peaks.to_string(index=False, float_format="%.3f"))
 
 # %%

@@ -41,7 +41,9 @@ model = StructuralTopicModel(
     n_iter=1000,
     random_state=0,
 )
-model.fit(counts[train], metadata=meta.iloc[train], feature_names=words)
+model = model.fit(
+    counts[train], metadata=meta.iloc[train], feature_names=words
+)
 
 # %%
 # Compare with shared words
