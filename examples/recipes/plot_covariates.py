@@ -1,73 +1,79 @@
 """
-Did the two parties come to speak of different things?
-======================================================
+How do topics depend on party and year?
+=======================================
 
-In the State of the Union addresses, the prevalence of a topic depends on the year and on the president's party, and the
-year may matter differently to each. The formula ``~ party * bs(year, df=6)`` says just that: a smooth function of the
-year for each party. `PrevalenceDisplay <sk_sgmcmc.inspection.PrevalenceDisplay>` draws it, and ``effects`` puts numbers
-to it.
+After this page you can let the prevalence of topics depend on columns
+of a table, compare two groups with intervals, and plot prevalence over
+time for each group. The formula ``~ party * bs(year, df=6)`` is a
+smooth function of the year for each party.
 
-The addresses are the sample that comes with the package, every third paragraph (`sk_sgmcmc.datasets.load_sotu`).
-
-The guide has a page on :doc:`covariates </user_guide/covariates>`.
+In the user guide: :doc:`/user_guide/covariates`.
 """
 
 # %%
-# The addresses
-# -------------
+# Load the documents
+# ------------------
+# Every third paragraph of the State of the Union addresses, by
+# presidents of the two parties of today:
 
 import numpy as np
 
-from sk_sgmcmc import DMRTopicModel
 from sk_sgmcmc.datasets import load_sotu
-from sk_sgmcmc.inspection import PrevalenceDisplay
 
-data, N_TOPICS, N_ITER = load_sotu(), 20, 200
-some = np.isin(
-    np.asarray(data.metadata["party"]), ["Democratic", "Republican"]
-)
-counts, words = data.counts.tocsr()[some], data.feature_names
-metadata = {
-    name: np.asarray(data.metadata[name])[some]
-    for name in ("year", "party")
-}
+sotu = load_sotu()
+parties = ["Democratic", "Republican"]
+some = sotu.metadata["party"].isin(parties).to_numpy()
+counts, words = sotu.counts[some], sotu.feature_names
+metadata = sotu.metadata.loc[some, ["year", "party"]]
+print(metadata["party"].value_counts().to_string())
 
 # %%
-# Fitting
-# -------
+# Fit
+# ---
+# Pass the table with the counts. Its rows are the rows of X.
+
+from sk_sgmcmc import DMRTopicModel
 
 model = DMRTopicModel(
-    N_TOPICS,
+    20,
     formula="~ party * bs(year, df=6)",
-    n_iter=N_ITER,
+    n_iter=200,
     random_state=0,
 )
-model.fit(counts, metadata=metadata, feature_names=words)
+model = model.fit(counts, metadata=metadata, feature_names=words)
 
 # %%
-# What sets the parties apart
-# ---------------------------
-# Republicans compared with Democrats in the year 2010. Addresses were given, not single paragraphs, so the paragraphs
-# of a year have one weight together:
+# Read the effects
+# ----------------
+# Shares in Republican minus Democratic addresses in the year 2010. The
+# paragraphs of one year belong together, so ``groups`` gives each year
+# the same weight.
 
 table = model.effects(
     "party", given={"year": 2010.0}, groups=metadata["year"]
 )
-difference = np.asarray(table["difference"])
-for k in np.argsort(-np.abs(difference))[:4]:
-    low, high = (np.asarray(table[end])[k] for end in ("low", "high"))
-    print(
-        f"{difference[k]:+.3f} ({low:+.3f} to {high:+.3f})  {model.topic_names_[k]}"
-    )
+columns = ["name", "difference", "low", "high"]
+size = table["difference"].abs().nlargest(5)
+largest = table.loc[size.index, columns]
+print(largest.to_string(index=False, float_format="%+.3f"))
 
 # %%
-# The curves that the model has fitted, its prior of paragraphs. Each party's line covers the years of its presidents.
+# Plot the prevalence
+# -------------------
+# The six topics that vary most. ``of="prior"`` shows the curves that
+# the model has fitted. A line covers the years of a party's presidents.
 
 import matplotlib.pyplot as plt
+
+from sk_sgmcmc.inspection import PrevalenceDisplay
 
 PrevalenceDisplay.from_estimator(model, "year", by="party", of="prior")
 plt.show()
 
 # %%
-# **They did: topics on which both parties agreed for a century part ways within the last decades, and the bands remain
-# narrow to the ends of the lines, where there are few paragraphs.**
+apart = np.sign(table["low"]) == np.sign(table["high"])
+print(f"parties differ in {apart.sum()} of {len(table)} topics in 2010")
+
+# %%
+# **Parties differ in a topic if the interval of the difference excludes
+# zero. The figure shows since when.**

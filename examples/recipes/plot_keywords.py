@@ -1,37 +1,31 @@
 """
-Are topics about what their keywords say?
+How do you find topics by their keywords?
 =========================================
 
-You may know which topics you look for before you fit. With ``keywords=``, `StructuralTopicModel` gives the first topics
-a name and words of their own, as keyATM does. Other topics stay free. How much a topic uses its keywords is learnt, so
-that you see whether it is about what its name says.
+After this page you can name topics before you fit, anchor them with
+keywords, and check whether they are about what their names say. Other
+topics stay free, as in keyATM. The documents are paragraphs of the
+State of the Union addresses since 1930.
 
-The addresses are the sample that comes with the package, every third paragraph (`sk_sgmcmc.datasets.load_sotu`), from
-1930 on.
-
-The guide has a page on :doc:`keywords </user_guide/keywords>`.
+In the user guide: :doc:`/user_guide/keywords`.
 """
 
 # %%
-# Choosing keywords
-# -----------------
-# Keywords should be frequent, and belong to one topic. Here is the share of each in all words, in percent.
+# Choose keywords
+# ---------------
+# Choose words that are frequent and belong to one topic. The table
+# shows their shares of all tokens, in percent.
 
 import numpy as np
+import pandas as pd
 
-from sk_sgmcmc import StructuralTopicModel
 from sk_sgmcmc.datasets import load_sotu
-from sk_sgmcmc.inspection import KeywordDisplay
 
-data = load_sotu()
-year, party = (
-    np.asarray(data.metadata[name]) for name in ("year", "party")
-)
-some = np.flatnonzero(
-    np.isin(party, ["Democratic", "Republican"]) & (year >= 1930)
-)
-counts, words = data.counts.tocsr()[some], data.feature_names
-metadata = {"party": party[some], "year": year[some]}
+sotu = load_sotu()
+some = sotu.metadata["party"].isin(["Democratic", "Republican"])
+some = (some & (sotu.metadata["year"] >= 1930)).to_numpy()
+counts, words = sotu.counts[some], sotu.feature_names
+metadata = sotu.metadata.loc[some, ["party", "year"]]
 
 keywords = {
     "Health": ["health", "care", "medical", "insurance"],
@@ -39,20 +33,18 @@ keywords = {
     "Schools": ["education", "schools", "children", "teachers"],
     "Energy": ["energy", "oil", "gas", "fuel"],
 }
-share = 100 * np.asarray(counts.sum(axis=0)).ravel() / counts.sum()
+share = pd.Series(np.ravel(counts.sum(axis=0)), words)
+share = share / share.sum()
 for name, own in keywords.items():
-    print(
-        f"{name:<8}",
-        ", ".join(
-            f"{word} {share[list(words).index(word)]:.2f}"
-            for word in own
-        ),
-    )
+    print(f"{name}:", (100 * share[own]).round(2).to_dict())
 
 # %%
-# Fitting
-# -------
-# Prevalence depends on the party and the year, as in `DMRTopicModel`. Of ten topics, four have keywords.
+# Fit
+# ---
+# Four of ten topics have keywords. Prevalence depends on the party and
+# the year.
+
+from sk_sgmcmc import StructuralTopicModel
 
 model = StructuralTopicModel(
     10,
@@ -65,31 +57,37 @@ model.fit(counts, metadata=metadata, feature_names=words)
 print(model.top_words(7, format="wide").iloc[:, :4].to_string())
 
 # %%
-# Who speaks of them, and when?
-# -----------------------------
-# Mean shares of the topics with keywords in the addresses of three years, with 90% intervals.
+# Read their course
+# -----------------
+# Mean shares of the named topics in three years, with 90% intervals.
+# They come from a regression, so an end can be just below 0.
 
 table = model.effects("year", at=[1940, 1975, 2005], kind="prevalence")
-shown = table[table["topic"] < len(keywords)].astype({"value": int})
-print(
-    shown[["name", "value", "prevalence", "low", "high"]].to_string(
-        index=False, float_format="%.3f"
-    )
-)
+named = table[table["topic"] < len(keywords)].astype({"value": int})
+columns = ["name", "value", "prevalence", "low", "high"]
+print(named[columns].to_string(index=False, float_format="%.3f"))
 
 # %%
-# Do topics use their keywords?
-# -----------------------------
-# A token of a topic comes from its keywords with the rate of the point. Bars show the share of the keywords in all
-# documents. ``fit`` warns if a rate is below 0.01, or if keywords are more probable in another topic. It does so here
-# with the keywords "farm", "farmers", "agricultural" and "agriculture", which are rare after 1930.
+# Check the keywords
+# ------------------
+# The point is the share of a topic's tokens that come from its
+# keywords. Bars show the share of the keywords in all documents.
+# ``fit`` warns if a topic hardly uses its keywords, or if they are more
+# probable in another topic.
 
 import matplotlib.pyplot as plt
 
-print(model.keyword_table().to_string(index=False, float_format="%.3f"))
+from sk_sgmcmc.inspection import KeywordDisplay
+
 KeywordDisplay.from_estimator(model)
 plt.show()
 
 # %%
-# **They do: each of the four topics draws its keywords more than ten times as often as all documents do, and its other
-# words belong to them.**
+rates = model.keyword_table()
+rates["times"] = rates["rate"] / rates["in_corpus"]
+print(rates.to_string(index=False, float_format="%.3f"))
+
+# %%
+# **A topic is about its name if it uses its keywords many times as
+# often as all documents do.** If not, choose more frequent keywords, or
+# ask for fewer topics.

@@ -1,121 +1,100 @@
 """
-How do two parties speak of the same topic?
-===========================================
+How do two groups speak of the same topic?
+==========================================
 
-Two parties may speak of the same topic in other words. `StructuralTopicModel` gives each topic words of its own in each
-group of documents, here with ``content="party"``: for every word an interval says whether the parties differ in it.
-Most words are the same in both, and the model learns how many.
+After this page you can give topics words of their own in each group of
+documents, list the words that differ with intervals, and test whether
+the groups help to predict. The groups are the two parties in the State
+of the Union addresses since 1930.
 
-The addresses are the sample that comes with the package, every third paragraph (`sk_sgmcmc.datasets.load_sotu`), from
-1930 on.
-
-The guide has a page on :doc:`covariates </user_guide/covariates>`.
+In the user guide: :doc:`/user_guide/covariates`.
 """
 
 # %%
-# The addresses
-# -------------
+# Load the documents
+# ------------------
+# One paragraph in ten is held out.
 
 import numpy as np
 
-from sk_sgmcmc import DMRTopicModel, StructuralTopicModel
 from sk_sgmcmc.datasets import load_sotu
-from sk_sgmcmc.inspection import WordContrastDisplay
 
-data, N_TOPICS, N_ITER = load_sotu(), 10, 1000
-year, party = (
-    np.asarray(data.metadata[name]) for name in ("year", "party")
-)
-some = np.flatnonzero(
-    np.isin(party, ["Democratic", "Republican"]) & (year >= 1930)
-)
-held_out, fitted = some[::10], np.setdiff1d(some, some[::10])
-counts, words = data.counts.tocsr(), data.feature_names
-
-
-def metadata(rows):
-    """The party and year of some paragraphs."""
-    return {"party": party[rows], "year": year[rows]}
-
+sotu = load_sotu()
+meta = sotu.metadata[["party", "year"]]
+some = meta["party"].isin(["Democratic", "Republican"])
+some = np.flatnonzero(some & (meta["year"] >= 1930))
+test, train = some[::10], np.setdiff1d(some, some[::10])
+counts, words = sotu.counts, sotu.feature_names
 
 # %%
-# Fitting
-# -------
-# Parties also differ in how much they say about a topic, so prevalence depends on the party and the year.
+# Fit
+# ---
+# ``content="party"`` gives each topic two versions of its words.
+# ``formula`` lets parties also differ in how much they say.
 
-formula = "~ party + bs(year, df=4)"
+from sk_sgmcmc import StructuralTopicModel
+
 model = StructuralTopicModel(
-    N_TOPICS,
-    formula=formula,
+    10,
+    formula="~ party + bs(year, df=4)",
     content="party",
-    n_iter=N_ITER,
+    n_iter=1000,
     random_state=0,
 )
-model.fit(
-    counts[fitted], metadata=metadata(fitted), feature_names=words
+model = model.fit(
+    counts[train], metadata=meta.iloc[train], feature_names=words
 )
 
 # %%
-# Does it help to know the party? The perplexity of one paragraph in ten, which was not fitted, with and without words
-# by party:
+# Compare with shared words
+# -------------------------
+# The same model with the same words for both parties. A lower
+# perplexity is better.
 
-shared = DMRTopicModel(
-    N_TOPICS, formula=formula, n_iter=N_ITER, random_state=0
-)
+from sklearn.base import clone
+
+shared = clone(model).set_params(content=None)
 shared.fit(
-    counts[fitted], metadata=metadata(fitted), feature_names=words
+    counts[train], metadata=meta.iloc[train], feature_names=words
 )
-for name, each in (
-    ("words by party", model),
-    ("the same words", shared),
-):
-    print(
-        f"{name}: {each.perplexity(counts[held_out], metadata=metadata(held_out)):.0f}"
-    )
+scores = {"words by party": model, "shared words": shared}
+for name, each in scores.items():
+    score = each.perplexity(counts[test], metadata=meta.iloc[test])
+    print(f"perplexity, {name}: {score:.0f}")
 
 # %%
-# Words that set the parties apart
-# --------------------------------
-# ``log_ratio`` is the logarithm of the probability of a word among Democrats divided by that among Republicans.
+# List the words that differ
+# --------------------------
+# ``log_ratio`` is the logarithm of the probability of a word in
+# Democratic documents divided by its probability in Republican ones.
 
-for k in (3, 5):
-    table = model.word_contrast(
-        "Democratic", "Republican", topics=k, n=3
-    )
-    print(model.topic_names_[k])
-    for word, ratio, low, high in zip(
-        *(table[name] for name in ("word", "log_ratio", "low", "high")),
-        strict=True,
-    ):
-        print(f"  {word:<12} {ratio:+.1f} ({low:+.1f} to {high:+.1f})")
-
-# %%
-# How many words of each topic differ for certain, of those with a probability above 0.002?
-
-often = model.components_ > 0.002
-apart, place = (
-    np.zeros(N_TOPICS, dtype=int),
-    {word: i for i, word in enumerate(words)},
+table = model.word_contrast("Democratic", "Republican", n=6)
+columns = ["name", "word", "log_ratio", "low", "high"]
+print(
+    table[columns].head(12).to_string(index=False, float_format="%.1f")
 )
-table = model.word_contrast("Democratic", "Republican", n=len(words))
-for k, word, low, high in zip(
-    *(table[name] for name in ("topic", "word", "low", "high")),
-    strict=True,
-):
-    apart[k] += often[k, place[word]] and (low > 0 or high < 0)
-for k, name in enumerate(model.topic_names_):
-    print(f"{apart[k]:>3} of {often[k].sum():>3} words  {name}")
 
 # %%
-# A picture of six topics.
+# Plot four topics
+# ----------------
 
 import matplotlib.pyplot as plt
 
+from sk_sgmcmc.inspection import WordContrastDisplay
+
 WordContrastDisplay.from_estimator(
-    model, "Democratic", "Republican", topics=range(6), n_columns=3
+    model, "Democratic", "Republican", topics=range(4), n_columns=2
 )
 plt.show()
 
 # %%
-# **Mostly in the same words: in every topic, most intervals include 0. The exceptions are those that a reader expects,
-# such as the wars that each party's presidents led.**
+often = model.components_ > 0.002
+every = model.word_contrast("Democratic", "Republican", n=len(words))
+column = every["word"].map({word: i for i, word in enumerate(words)})
+every = every[often[every["topic"], column]]
+apart = (every["low"] > 0) | (every["high"] < 0)
+print(f"{apart.mean():.0%} of the frequent words differ")
+
+# %%
+# **Groups use a word differently if its interval excludes zero. The
+# wider the interval, the rarer the word.**

@@ -176,7 +176,7 @@ class WordContrastDisplay(Panels):
             panel.set_yticks(places, [shortened(word) for word in self.words[i]])
             panel.set_ylim(len(places) - 0.4, -0.6)
             panel.set_xlim(1.05 * widest, -1.05 * widest)  # The first group is on the left.
-            panel.set_title(self.names[i], loc="left", fontsize=10, fontweight="bold", color=INK)
+            panel.set_title(self.names[i], loc="left", fontsize=9, fontweight="bold", color=INK)
             panel.tick_params(axis="y", length=0, labelsize=9, labelcolor=INK)
             panel.tick_params(axis="x", labelsize=8, labelcolor=GREY, color=FAINT)
             style_panel(panel, spines=("bottom",), grid="x")
@@ -187,6 +187,6 @@ class WordContrastDisplay(Panels):
 
     def _size(self, n_rows, n_columns):
         of_words = 0.075 * min(LONGEST, max(len(word) for words in self.words for word in words))
-        of_title = 0.1 * max(map(len, self.names))
+        of_title = 0.085 * max(map(len, self.names))
         most = max(map(len, self.words))
         return max(4.6, (of_words + max(1.6, of_title)) * n_columns), 0.6 + n_rows * (0.55 + 0.2 * most)

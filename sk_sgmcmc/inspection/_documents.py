@@ -14,11 +14,24 @@ from ..topic._results.documents import starts_of_periods
 from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, AxesLike, FigureLike, FloatArray, IntArray
 from ..utils.blocks import CountsLike
-from ._base import BAR, FAINT, GREY, INK, WHISKER, Panels, check_interval, shortened, style_panel, topic_title, whiskers
+from ._base import (
+    BAR,
+    FAINT,
+    GREY,
+    INK,
+    LONGEST_NAME,
+    WHISKER,
+    Panels,
+    check_interval,
+    shortened,
+    style_panel,
+    topic_title,
+    whiskers,
+)
 from ._similarity import check_topics, topic_labels
 
 _MOST_TOPICS, _FEW_TOPICS = 12, 3  # number of topics shown by default: over time, and with their documents
-_WIDTH, _LINES = 92, 3  # largest number of characters in a line, and of lines, shown of a document
+_WIDTH, _LINES = 80, 3  # largest number of characters in a line, and of lines, shown of a document
 
 
 def _largest(shares, topics, n):
@@ -34,7 +47,7 @@ def _set_title(panel, topic, label):
 class TopicsOverTimeDisplay(Panels):
     """Prevalence of topics at different times, with credible intervals; one panel per topic.
 
-    Times that are names, such as classes of documents, are drawn as points without a line.
+    Times that are names, such as classes of documents, are drawn as points, with the names on the vertical axis.
 
     Usually created by `from_estimator`.
 
@@ -126,7 +139,7 @@ class TopicsOverTimeDisplay(Panels):
         figure : matplotlib Figure or SubFigure, default=None
             Figure in which to create the panels.
         n_columns : int, default=None
-            Number of panels in a row. None: at most 4.
+            Number of panels in a row. None: at most 3, or 2 if times are names.
         **params
             Further arguments of ``topics_over_time``, such as ``metadata``.
 
@@ -163,54 +176,64 @@ class TopicsOverTimeDisplay(Panels):
         figure : matplotlib Figure or SubFigure, default=None
             Figure in which to create the panels.
         n_columns : int, default=None
-            Number of panels in a row. None: at most 4.
+            Number of panels in a row. None: at most 3, or 2 if times are names.
 
         Returns
         -------
         display : TopicsOverTimeDisplay
         """
-        self._make_panels(self.topics.size, "topics", ax=ax, figure=figure, n_columns=n_columns or 4, size=self._size)
-        named, crowded = self._named()
-        x = np.arange(self.times.size) if named else self.times
+        named = self._named()
+        shared = {"sharey": True} if named and ax is None else {}
+        self._make_panels(
+            self.topics.size, "topics", ax=ax, figure=figure, n_columns=n_columns or (2 if named else 3),
+            size=self._size, **shared,
+        )  # fmt: skip
         for i, panel in enumerate(self.axes_):
-            if named:  # a line between names would have no meaning
-                sides = whiskers(self.share[i], self.low[i], self.high[i])
-                panel.errorbar(x, self.share[i], yerr=sides, fmt="o", color=WHISKER, ecolor=BAR, markersize=4,
-                               elinewidth=2.2)  # fmt: skip
-                panel.set_xlim(-0.5, x.size - 0.5)
-            else:
-                panel.fill_between(x, self.low[i], self.high[i], color=BAR, alpha=0.5, linewidth=0)
-                alone = {"marker": "o", "markersize": 3} if self.times.size < 13 else {}
-                panel.plot(x, self.share[i], color=WHISKER, linewidth=1.3, **alone)
-            if named:
-                panel.set_xticks(x, [shortened(str(time)) for time in self.times])
-                panel.tick_params(axis="x", rotation=90 if crowded else 0)
-            elif self.times.dtype.kind == "M":
-                locator = panel.xaxis.get_major_locator()
-                panel.xaxis.set_major_locator(type(locator)(maxticks=4))
-            elif self.times.dtype.kind in "iu":
-                panel.locator_params(axis="x", nbins=4, integer=True)
-            else:
-                panel.locator_params(axis="x", nbins=4)
-            panel.locator_params(axis="y", nbins=4)
-            panel.set_ylim(0, 1.08 * self.high[i].max())
+            (self._draw_names if named else self._draw_course)(panel, i)
             _set_title(panel, self.topics[i], self.labels[i])
             panel.tick_params(labelsize=8, labelcolor=GREY, color=FAINT)
-            style_panel(panel, spines=("left", "bottom"))
+            style_panel(panel, spines=("bottom",) if named else ("left", "bottom"))
         if ax is None:
             whose = {"documents": "share of the documents", "population": "share in the population"}[self.of]
             self.figure_.supxlabel(f"{whose}: mean and {self.interval:.0%} credible interval", fontsize=9, color=GREY)
         return self
 
+    def _draw_course(self, panel, i):
+        """Draw a line with a band over numbers or dates."""
+        panel.fill_between(self.times, self.low[i], self.high[i], color=BAR, alpha=0.5, linewidth=0)
+        alone = {"marker": "o", "markersize": 3} if self.times.size < 13 else {}
+        panel.plot(self.times, self.share[i], color=WHISKER, linewidth=1.3, **alone)
+        if self.times.dtype.kind == "M":
+            locator = panel.xaxis.get_major_locator()
+            panel.xaxis.set_major_locator(type(locator)(maxticks=4))
+        else:
+            panel.locator_params(axis="x", nbins=4, integer=self.times.dtype.kind in "iu")
+        panel.locator_params(axis="y", nbins=4)
+        panel.set_ylim(0, 1.08 * self.high[i].max())
+
+    def _draw_names(self, panel, i):
+        """Draw a point for each name; a line between names would have no meaning, and names are read across."""
+        places = np.arange(self.times.size)
+        sides = whiskers(self.share[i], self.low[i], self.high[i])
+        panel.errorbar(self.share[i], places, xerr=sides, fmt="o", color=WHISKER, ecolor=BAR, markersize=4,
+                       elinewidth=2.2)  # fmt: skip
+        panel.set_yticks(places, [shortened(str(time), LONGEST_NAME) for time in self.times])
+        panel.tick_params(axis="y", length=0)
+        panel.set_ylim(places.size - 0.5, -0.5)
+        panel.set_xlim(0, 1.08 * self.high[i].max())
+        panel.locator_params(axis="x", nbins=4)
+
     def _named(self):
-        """Whether times are names, and whether these are too long to fit next to each other."""
-        named = self.times.dtype.kind not in "iufM"
-        return named, named and sum(len(str(time)) + 2 for time in self.times) > 32
+        """Whether times are names."""
+        return self.times.dtype.kind not in "iufM"
 
     def _size(self, n_rows, n_columns):
         longest = max(len(f"topic 00: {label}") for label in self.labels)
-        of_names = 0.07 * max(len(shortened(str(time))) for time in self.times) if self._named()[1] else 0.0
-        return 0.4 + n_columns * max(2.3, 0.085 * longest), max(2.6, (1.75 + of_names) * n_rows)
+        width, height, names = n_columns * max(2.3, 0.085 * longest), 1.75, 0.0
+        if self._named():
+            names = 0.07 * max(len(shortened(str(time), LONGEST_NAME)) for time in self.times)
+            height = max(height, 0.6 + 0.2 * self.times.size)
+        return 0.4 + names + width, max(2.6, height * n_rows)
 
 
 @keyword_parameters
@@ -347,7 +370,7 @@ class TopicDocumentsDisplay(Panels):
         n_topics, n = self.documents.shape
         self._make_panels(
             n_topics, "topics", ax=ax, figure=figure, n_columns=1, sharex=True,
-            size=lambda n_rows, _: (8.5, 0.5 + n_rows * (0.35 + 0.46 * n)),
+            size=lambda n_rows, _: (7.5, 0.5 + n_rows * (0.35 + 0.46 * n)),
         )  # fmt: skip
         places = np.arange(n)
         for i, panel in enumerate(self.axes_):
@@ -355,7 +378,7 @@ class TopicDocumentsDisplay(Panels):
             panel.barh(places, mean, height=0.5, color=BAR, zorder=2)
             panel.errorbar(mean, places, xerr=sides, fmt="none", ecolor=WHISKER, elinewidth=1.4, capsize=2.5, zorder=3)
             for place, text in enumerate(self.texts[i]):
-                panel.text(1.08, place, _quoted(text), fontsize=7.5, color=INK, va="center", linespacing=1.05)
+                panel.text(1.08, place, _quoted(text), fontsize=8, color=INK, va="center", linespacing=1.05)
             panel.set_xlim(0, 3.9)
             panel.set_ylim(n - 0.5, -0.5)
             panel.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
@@ -365,6 +388,8 @@ class TopicDocumentsDisplay(Panels):
             panel.spines[:].set_visible(False)
             _set_title(panel, self.topics[i], self.labels[i])
         if ax is None:
+            for panel in self.axes_[:-1]:
+                panel.tick_params(axis="x", bottom=False)
             self.axes_[-1].set_xlabel(
                 f"proportion of the topic: mean and {self.interval:.0%} credible interval", fontsize=8, color=GREY,
                 loc="left",

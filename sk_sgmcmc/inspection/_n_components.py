@@ -8,10 +8,11 @@ import numpy as np
 
 from ..utils._parameters import positional_parameters
 from ..utils._typing import Axes, Table
-from ._base import BAR, FAINT, GREY, GRID, INK, WHISKER, Panels
+from ._base import BAR, FAINT, GREY, INK, WHISKER, Panels, style_panel
 
 _PANELS = (("score", "held-out score"), ("coherence", "coherence"), ("exclusivity", "exclusivity"),
            ("stability", "stability"))  # fmt: skip
+_CLOSE = 0.08  # smallest distance of two numbers on a linear axis, as a share of its length
 
 
 @positional_parameters
@@ -79,26 +80,30 @@ class NumberOfTopicsDisplay(Panels):
         -------
         display : NumberOfTopicsDisplay
         """
-        n = len(_PANELS)
-        self._make_panels(n, "panels", ax=ax, n_columns=n, size=lambda n_rows, n_columns: (12, 2.8))
+        shared = {} if ax is not None else {"sharex": True}
+        self._make_panels(len(_PANELS), "panels", ax=ax, n_columns=2, size=lambda *_: (7, 4.6), **shared)
         numbers = np.asarray(self.table["n_components"], dtype=float)
         order = np.argsort(numbers)
+        numbers = numbers[order]
+        crowded = numbers.size > 2 and np.diff(numbers).min() < _CLOSE * np.ptp(numbers)
         for panel, (name, title) in zip(self.axes_, _PANELS, strict=True):
-            value = np.asarray(self.table[name], dtype=float)
-            panel.plot(numbers[order], value[order], "o-", color=WHISKER, markersize=4, linewidth=1.4)
+            value = np.asarray(self.table[name], dtype=float)[order]
+            panel.plot(numbers, value, "o-", color=WHISKER, markersize=4, linewidth=1.4)
             if name == "score":
                 # The band is for the difference from the best score, whose error is much smaller than the score's own,
                 # since documents differ more than models do.
-                error = 2.0 * np.asarray(self.table["difference_error"], dtype=float)
-                panel.fill_between(
-                    numbers[order], (value - error)[order], (value + error)[order], color=BAR, alpha=0.5, linewidth=0
-                )
-            panel.set_xticks(numbers[order], [f"{number:g}" for number in numbers[order]])
-            panel.set_title(title, loc="left", fontsize=10, fontweight="bold", color=INK)
-            panel.set_xlabel("topics", fontsize=9, color=GREY)
+                error = 2.0 * np.asarray(self.table["difference_error"], dtype=float)[order]
+                panel.fill_between(numbers, value - error, value + error, color=BAR, alpha=0.5, linewidth=0)
+            if crowded:
+                panel.set_xscale("log")
+                panel.minorticks_off()
+            panel.set_xticks(numbers, [f"{number:g}" for number in numbers])
+            panel.set_title(title, loc="left", fontsize=9, fontweight="bold", color=INK)
             panel.tick_params(labelsize=8, labelcolor=GREY, color=FAINT)
-            panel.grid(color=GRID, linewidth=0.8, zorder=0)
-            panel.set_axisbelow(True)
-            for side in ("top", "right"):
-                panel.spines[side].set_visible(False)
+            panel.locator_params(axis="y", nbins=5)
+            style_panel(panel, spines=("left", "bottom"))
+            if ax is not None:
+                panel.set_xlabel("topics", fontsize=9, color=GREY)
+        if ax is None:
+            self.figure_.supxlabel("number of topics", fontsize=9, color=GREY)
         return self

@@ -19,6 +19,7 @@ from ._base import FAINT, GREY, INK, Panels, check_interval, shortened, style_pa
 from ._similarity import names_of_content
 
 _COLOURS = "#1f4e79", "#c0504d", "#4f9d69", "#8064a2", "#c79a2b", "#3aa6b9", "#7f7f7f", "#b65fa3"
+_LONGEST_TITLE = 30  # largest number of characters of a title
 _MOST_TOPICS = 6  # largest number of topics shown by default
 _SHOWN = {
     "population": "mean share in the population",
@@ -205,7 +206,7 @@ class PrevalenceDisplay(Panels):
         """
         self._make_panels(
             len(self.topics), "topics", ax=ax, figure=figure, n_columns=n_columns or 3, sharex=True,
-            size=lambda n_rows, n_columns: (0.6 + 3.3 * n_columns, 0.5 + 2.3 * n_rows),
+            size=self._size,
         )  # fmt: skip
         axes, self.ax_ = self.axes_, self.axes_[0]
         if ax is None:
@@ -228,14 +229,17 @@ class PrevalenceDisplay(Panels):
                 crowded = sum(len(str(value)) for value in self.values) > 24
                 panel.tick_params(axis="x", rotation=30 if crowded else 0)
             panel.set_ylim(1.06 * min(np.nanmin(self.low[i]), 0.0), 1.06 * max(np.nanmax(self.high[i]), 1e-12))
-            panel.set_title(shortened(str(self.names[i]), 40), loc="left", fontsize=10, fontweight="bold", color=INK)
+            panel.set_title(
+                shortened(str(self.names[i]), _LONGEST_TITLE), loc="left", fontsize=8.5, fontweight="bold", color=INK
+            )
             panel.tick_params(labelsize=8, labelcolor=GREY, color=FAINT)
             panel.locator_params(axis="y", nbins=4)
             style_panel(panel, spines=("left", "bottom"), grid="y")
         if self.groups != [None]:
             look = {"title": self.by, "frameon": False, "fontsize": 8, "title_fontsize": 8}
-            if ax is None and figure is None:  # place the legend outside of the panels
-                self.figure_.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", **look)
+            if ax is None and figure is None:  # above the panels, which then have the whole width of a page
+                entries = axes[0].get_legend_handles_labels()
+                self.figure_.legend(*entries, loc="outside upper right", ncols=min(4, len(self.groups)), **look)
             else:
                 axes[0].legend(**look)
         if ax is None:
@@ -247,6 +251,11 @@ class PrevalenceDisplay(Panels):
                 panel.set_xlabel(self.covariate, fontsize=9, color=GREY)
                 panel.set_ylabel(shown, fontsize=9, color=GREY)
         return self
+
+    def _size(self, n_rows, n_columns):
+        longest = max(len(shortened(str(name), _LONGEST_TITLE)) for name in self.names)
+        of_legend = 0.0 if self.groups == [None] else 0.2 + 0.2 * -(-len(self.groups) // 4)
+        return 0.5 + n_columns * max(2.3, 0.35 + 0.076 * longest), 0.5 + 2.0 * n_rows + of_legend
 
 
 def _line(panel, values, ends, colour, label, g, n_groups):

@@ -238,7 +238,7 @@ class TopicMapDisplay:
         ax.autoscale_view()
         ax.set_xticks([])
         ax.set_yticks([])
-        ax.spines[:].set_color(FAINT)
+        ax.spines[:].set(color=FAINT, visible=True)  # a map has a frame, whatever the style
         for k, (x, y) in enumerate(self.positions):
             ax.text(x, y, str(self.topics[k]), ha="center", va="center", fontsize=8, fontweight="bold", color=INK)
         ax.figure.canvas.draw()  # sets the size of the axes, on which the placement of labels depends
@@ -254,7 +254,7 @@ class TopicMapDisplay:
         taken = [(x - r, y - r, x + r, y + r) for (x, y), r in zip(at, reach, strict=True)]
         frame = ax.get_window_extent()
         for k in (k for k in np.argsort(-self.share) if self.labels[k]):
-            text = ax.text(0.0, 0.0, self.labels[k], va="center", fontsize=7.5, color=GREY)
+            text = ax.text(0.0, 0.0, self.labels[k], va="center", fontsize=8, color=GREY)
             size = text.get_window_extent()
             width, height = size.width + 2 * point, 10 * point
             text.set_visible(False)
@@ -435,7 +435,7 @@ class TopicHierarchyDisplay:
             ax.plot([x[a], height, height, x[b]], [y[a], y[a], y[b], y[b]], color=WHISKER, linewidth=1.2)
             if i < n - 2 and self.support[i] >= 0.5:
                 ax.annotate(f"{100 * self.support[i]:.0f}", (height, y[node]), (2, 0), textcoords="offset points",
-                            fontsize=6.5, color=GREY, ha="left", va="bottom")  # fmt: skip
+                            fontsize=8, color=GREY, ha="left", va="bottom")  # fmt: skip
         ax.set_yticks(np.arange(n), [texts[k] for k in order])
         ax.set_ylim(n - 0.4, -0.6)
         # Topics are usually all far apart, so a horizontal axis from 0 would leave no room for the joins.

@@ -96,7 +96,10 @@ def test_page_asks_a_question_and_ends_with_its_answer(page):
     title = ast.get_docstring(ast.parse(text)).splitlines()[0]
     assert title.endswith("?")
     assert "# **" in text.rsplit("plt.show()", 1)[1], "one sentence of conclusion, in bold, after the figure"
-    assert text.count("plt.show()") == 1, "one figure"
+    if page.parent.name == "recipes":
+        assert text.count("plt.show()") >= 1, "at least one figure"
+    else:
+        assert text.count("plt.show()") == 1, "one figure"
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,17 @@ def test_panels_go_where_they_are_put(model, plt):
     np.testing.assert_allclose(merged.prevalence.sum(axis=0), 1.0)
 
 
+def test_long_titles_keep_to_their_panels(model, plt):
+    named = model.merge_topics([[0, 1]])
+    named.topic_names_ = ["a topic with quite a long name", "and another with a longer name than that"]
+    display = PrevalenceDisplay.from_estimator(named, "year", by="party")
+    display.figure_.canvas.draw()
+    first, second = display.axes_
+    renderer = display.figure_.canvas.get_renderer()
+    assert first._left_title.get_window_extent(renderer).x1 < second._left_title.get_window_extent(renderer).x0
+    assert second._left_title.get_window_extent(renderer).x1 <= display.figure_.bbox.x1
+
+
 def test_formulas_are_shown_too(plt):
     importorskip("formulaic")
     formula = DMRTopicModel(3, formula="~ party * bs(year, df=4)", n_iter=20, random_state=0)

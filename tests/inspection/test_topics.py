@@ -179,7 +179,16 @@ def test_classes_are_points_without_a_line(lda, data, plt):
     display = TopicsOverTimeDisplay.from_estimator(lda, data.counts, np.array(["a", "b"])[np.arange(160) // 80])
     line = display.axes_[0].lines[0]
     assert line.get_linestyle() == "None"
-    np.testing.assert_array_equal(line.get_ydata(), display.share[0])
+    np.testing.assert_array_equal(line.get_xdata(), display.share[0])
+
+
+def test_names_of_classes_are_written_once_in_each_row(lda, data, plt):
+    display = TopicsOverTimeDisplay.from_estimator(
+        lda, data.counts, np.array(["a", "b"])[np.arange(160) // 80], n_columns=2
+    )
+    for i, panel in enumerate(display.axes_):
+        names = [label.get_text() for label in panel.get_yticklabels() if label.get_visible()]
+        assert names == (["a", "b"] if i % 2 == 0 else [])
 
 
 def test_many_names_of_times_do_not_overlap(lda, data, plt):
@@ -187,7 +196,7 @@ def test_many_names_of_times_do_not_overlap(lda, data, plt):
     months = pandas.Series(pandas.period_range("2008-01", periods=16, freq="M"))[np.arange(160) % 16]
     display = TopicsOverTimeDisplay.from_estimator(lda, data.counts, months.astype(str))
     display.figure_.canvas.draw()
-    labels = [label.get_window_extent() for label in display.axes_[0].get_xticklabels()]
+    labels = [label.get_window_extent() for label in display.axes_[0].get_yticklabels()]
     assert not any(a.overlaps(b) for a, b in pairwise(labels))
     of_periods = TopicsOverTimeDisplay.from_estimator(lda, data.counts, months)
     assert of_periods.times[0] == np.datetime64("2008-01-01") and len(of_periods.axes_[0].lines) == 1

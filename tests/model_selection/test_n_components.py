@@ -1,5 +1,7 @@
 """The search for the number of topics."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
@@ -102,6 +104,13 @@ def test_the_display_draws_four_panels(table):
     display = NumberOfTopicsDisplay.from_search(table)
     assert display.axes_[0].get_title(loc="left") == "held-out score"
     np.testing.assert_array_equal(display.axes_[1].lines[0].get_ydata(), table["coherence"])
+    wide = NumberOfTopicsDisplay(
+        {**{name: np.linspace(0.0, 1.0, 5) for name in table}, "n_components": 5 * 2 ** np.arange(5)}
+    ).plot()
+    wide.figure_.canvas.draw()
+    labels = [label.get_window_extent() for label in wide.axes_[2].get_xticklabels()]
+    assert not any(a.overlaps(b) for a, b in pairwise(labels))
+    assert not any(label.get_visible() for label in wide.axes_[0].get_xticklabels())  # written once
     again = NumberOfTopicsDisplay(table).plot(ax=display.axes_)
     assert again.figure_ is display.figure_
     with pytest.raises(ValueError, match="one for each of the 4 panels"):
