@@ -1,105 +1,100 @@
 """
-How far will the disease have progressed, and how sure is that?
-===============================================================
+How do you get intervals for coefficients and predictions?
+==========================================================
 
-A linear regression on the diabetes data of scikit-learn: its coefficients under a normal and a Laplace prior, whose
-scales are learnt, and intervals for new patients that hold what they say. The defaults draw from the exact posterior.
+After this page you can fit a linear and a logistic regression, read
+coefficients with intervals, and predict new rows with intervals.
+Nothing has to be tuned.
 
 In the user guide: :doc:`/user_guide/linear_models`.
 """
 
 # %%
-# Fit
-# ---
+# Fit a linear regression
+# -----------------------
+# The response is how far the diabetes of a patient has progressed after
+# a year.
 
-import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.model_selection import train_test_split
 
-from sk_sgmcmc import BayesianLinearRegression
-
-data = load_diabetes()
-X, X_new, y, y_new = train_test_split(
-    data.data, data.target, random_state=0
+from sk_sgmcmc import (
+    BayesianLinearRegression,
+    BayesianLogisticRegression,
 )
-models = {
-    prior: BayesianLinearRegression(
-        prior=prior, n_chains=2, random_state=0
-    ).fit(X, y)
-    for prior in ("normal", "laplace")
-}
-for prior, model in models.items():
-    print(f"{prior}: R² of new patients {model.score(X_new, y_new):.3f}, noise {model.noise_scale_:.1f}, "
-          f"scale of the prior {model.prior_scale_:.0f}")  # fmt: skip
+
+X, y = load_diabetes(return_X_y=True, as_frame=True)
+X, X_new, y, y_new = train_test_split(X, y, random_state=0)
+linear = BayesianLinearRegression(random_state=0).fit(X, y)
+print(f"R² of new patients: {linear.score(X_new, y_new):.2f}")
 
 # %%
-# Intervals of new patients
+# Read the coefficients
+# ---------------------
+# ``p_positive`` is the probability that a coefficient is positive. The
+# measurements s1 to s4 are correlated, so their intervals are wide.
+
+columns = ["feature", "mean", "low", "high", "p_positive"]
+print(linear.coef_table()[columns].round(2).to_string(index=False))
+
+# %%
+# Predict new rows
+# ----------------
+# The interval of an observation includes the noise. The interval of the
+# mean is for the average of many patients with the same measurements.
+
+mean, low, high = linear.predict_interval(X_new)
+of_mean = linear.predict_interval(X_new, of="mean")
+covered = np.mean((low < y_new) & (y_new < high))
+print(f"90% intervals cover {covered:.0%} of the new patients.")
+
+# %%
+# Fit a logistic regression
 # -------------------------
-#
-# The interval of an observation contains 90% of the new patients. The interval of the mean is where the average of many
-# patients with the same measurements would lie.
+# ``prior_scale="auto"`` learns the scale of the prior, so units do not
+# matter. The table shows coefficients for one standard deviation.
 
-model = models["normal"]
-mean, low, high = model.predict_interval(X_new, interval=0.9)
-_, low_mean, high_mean = model.predict_interval(
-    X_new, interval=0.9, of="mean"
-)
-print(
-    f"{np.mean((low < y_new) & (y_new < high)):.1%} of the new patients lie in their 90% intervals"
-)
-
-order = np.argsort(mean)
-at = np.arange(len(order))
-plt.figure(figsize=(7, 4))
-plt.fill_between(
-    at,
-    low[order],
-    high[order],
-    color="C0",
-    alpha=0.2,
-    label="90% of observations",
-)
-plt.fill_between(
-    at,
-    low_mean[order],
-    high_mean[order],
-    color="C0",
-    alpha=0.5,
-    label="90% interval of the mean",
-)
-plt.plot(at, y_new[order], ".", color="k", label="new patients")
-plt.xlabel("new patients by predicted progression")
-plt.ylabel("progression after a year")
-plt.legend()
+Z, z = load_breast_cancer(return_X_y=True, as_frame=True)
+Z = Z.filter(like="mean ") / Z.std().filter(like="mean ")
+Z.columns = Z.columns.str.removeprefix("mean ")
+logistic = BayesianLogisticRegression("auto", random_state=0).fit(Z, z)
+table = logistic.coef_table()
+print(table[columns].round(2).to_string(index=False))
 
 # %%
-# Coefficients
-# ------------
-#
-# Blood measurements s1 to s4 are correlated. The Laplace prior pulls what the data leave open closer to 0.
+# Plot both
+# ---------
 
-plt.figure(figsize=(7, 4))
-for shift, (prior, model) in zip(
-    (-0.15, 0.15), models.items(), strict=True
-):
-    draws = model.samples_["coef"].reshape(-1, X.shape[1])
-    low, high = np.quantile(draws, [0.05, 0.95], axis=0)
-    at = np.arange(X.shape[1]) + shift
-    plt.vlines(at, low, high, color="C0" if prior == "normal" else "C1")
-    plt.plot(
-        at,
-        model.coef_,
-        "o",
-        color="C0" if prior == "normal" else "C1",
-        label=prior,
-    )
-plt.axhline(0.0, color="k", lw=0.5)
-plt.xticks(np.arange(X.shape[1]), data.feature_names)
-plt.ylabel("coefficient, 90% interval")
-plt.legend()
+import matplotlib.pyplot as plt
+
+_, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
+order, place = np.argsort(mean), np.arange(len(mean))
+left.fill_between(
+    place, low[order], high[order], alpha=0.2, label="observation"
+)
+left.fill_between(
+    place,
+    of_mean[1][order],
+    of_mean[2][order],
+    fc="C0",
+    alpha=0.5,
+    label="mean",
+)
+left.plot(place, y_new.to_numpy()[order], "k.", label="new patients")
+left.set(xlabel="new patients by prediction", ylabel="progression")
+left.legend(title="90% interval of", fontsize=9)
+rows = table.iloc[1:].sort_values("mean")
+right.hlines(rows["feature"], rows["low"], rows["high"], lw=3)
+right.plot(rows["mean"], rows["feature"], "o", color="C1")
+right.axvline(0.0, color="0.6", lw=1)
+right.set(xlabel="log odds of a benign tumour, 90% interval")
 plt.show()
 
 # %%
-# **The disease of new patients can be told to within about 90 units either way, nine times in ten; which of the
-# correlated blood measurements matter, these 331 patients do not say.**
+is_clear = (rows["low"] > 0) | (rows["high"] < 0)
+print(f"{is_clear.sum()} of {len(rows)} intervals are clear of 0.")
+
+# %%
+# **Draw conclusions only from coefficients whose intervals are clear of
+# 0.** The others may still help to predict.

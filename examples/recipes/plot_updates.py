@@ -1,176 +1,100 @@
 """
-What happens to topics when documents bring new words?
-======================================================
+How do you add documents with new words to a topic model?
+=========================================================
 
-A stream of documents has no vocabulary known in advance. Here docstrings arrive in blocks: those of NumPy, SciPy, numba
-and joblib throughout, those of scikit-learn from the middle on. The model takes one block after another by
-``partial_fit`` and adds the words that are new to it.
+After this page you can pass documents to a topic model as they arrive,
+let it add the words that are new to it, and find a topic that emerges.
 
-The guide has a page on :doc:`adding data </user_guide/updating>`.
+In the user guide: :doc:`/user_guide/updating`.
 """
 
 # %%
-# The stream
-# ----------
-# Each block is a data frame of its own, with the words of its documents as its columns. One document in eight is held
-# out.
+# Cut a corpus into blocks
+# ------------------------
+# Docstrings arrive in blocks. Those of scikit-learn arrive from the
+# middle on. Each block is a DataFrame with its own words as columns.
 
 import numpy as np
 import pandas as pd
 
 from sk_sgmcmc.datasets import load_docstrings
 
-docstrings = load_docstrings()
-package = docstrings.metadata["package"].to_numpy()
+data = load_docstrings()
+N_BLOCKS, ARRIVAL = 10, 5
+package = np.asarray(data.metadata["package"])
 rng = np.random.default_rng(0)
-kept_aside = rng.random(package.size) < 1 / 8
-old = rng.permutation(
-    np.flatnonzero((package != "sklearn") & ~kept_aside)
-)
-new = rng.permutation(
-    np.flatnonzero((package == "sklearn") & ~kept_aside)
-)
+block = rng.integers(0, N_BLOCKS, package.size)
+is_new = package == "sklearn"
+block[is_new] = rng.integers(ARRIVAL, N_BLOCKS, is_new.sum())
+is_test = rng.random(package.size) < 1 / 8
 
 
-def as_frame(rows, words=None):
-    """Counts of these documents, with only the words that occur in them as columns."""
-    counts = docstrings.counts[rows]
-    words = np.unique(counts.indices) if words is None else words
+def as_frame(counts, words):
     return pd.DataFrame.sparse.from_spmatrix(
-        counts[:, words], columns=docstrings.feature_names[words]
+        counts[:, words], columns=data.feature_names[words]
     )
 
 
-n_blocks, change = 16, 8
-old_blocks = np.array_split(old, n_blocks)
-new_blocks = [[]] * change + np.array_split(new, n_blocks - change)
-blocks = [
-    np.concatenate(pair).astype(int)
-    for pair in zip(old_blocks, new_blocks, strict=True)
-]
+def read_block(b):
+    counts = data.counts[(block == b) & ~is_test]
+    return as_frame(counts, np.unique(counts.indices))
+
 
 # %%
-# Held-out documents of both kinds are scored on the words of the first block: with a growing vocabulary, perplexities
-# at different times could not be compared.
-
-known_first = np.unique(docstrings.counts[blocks[0]].indices)
-held_out = {
-    "the other packages": as_frame(
-        np.flatnonzero(kept_aside & (package != "sklearn")), known_first
-    ),
-    "scikit-learn": as_frame(
-        np.flatnonzero(kept_aside & (package == "sklearn")), known_first
-    ),
-}
-
-# %%
-# Fitting
-# -------
-# The model keeps the documents and the topics of their tokens. Each call adds the documents of a block, and sweeps over
-# all of them once there are 5% more. Topics keep their numbers.
+# Update the model
+# ----------------
+# ``new_features="extend"`` adds new words. Topics keep their numbers.
+# Score the model on the words of the first block only, since
+# perplexities of different vocabularies cannot be compared.
 
 from sk_sgmcmc import BayesianLDA
 
-lda = BayesianLDA(
-    15,
-    doc_topic_prior=0.05,
-    topic_word_prior=0.05,
-    new_features="extend",
-    random_state=0,
-)
-seen, n_words, perplexity, shares = (
-    [],
-    [],
-    {name: [] for name in held_out},
-    [],
-)
-for rows in blocks:
-    lda.partial_fit(as_frame(rows))
-    seen.append(lda.n_samples_seen_)
-    n_words.append(lda.n_features_in_)
-    for name, documents in held_out.items():
-        perplexity[name].append(lda.perplexity(documents))
-    shares.append(lda.transform(held_out["scikit-learn"]).mean(axis=0))
+known = np.unique(data.counts[(block == 0) & ~is_test].indices)
+test = {
+    "scikit-learn": as_frame(data.counts[is_test & is_new], known),
+    "other packages": as_frame(data.counts[is_test & ~is_new], known),
+}
+lda = BayesianLDA(15, new_features="extend", random_state=0)
+rows, shares = [], []
+for b in range(N_BLOCKS):
+    lda.partial_fit(read_block(b))
+    row = {name: lda.perplexity(X) for name, X in test.items()}
+    rows.append({"words": lda.n_features_in_, **row})
+    shares.append(lda.transform(test["scikit-learn"]).mean(axis=0))
+table = pd.DataFrame(rows).rename_axis("block")
+print(table.round().astype(int).to_string())
+
+# %%
+# Find the topic that emerged
+# ---------------------------
+# Its share of scikit-learn's held-out docstrings grew most.
+
 shares = np.array(shares)
-for name, values in perplexity.items():
-    moments = {
-        "first block": 0,
-        "before scikit-learn": change - 1,
-        "at its arrival": change,
-        "end": -1,
-    }
-    print(
-        f"{name:20s}",
-        ", ".join(
-            f"{moment} {values[i]:.0f}" for moment, i in moments.items()
-        ),
-    )
-print(
-    f"{n_words[0]} words after the first block, {n_words[change - 1]} before scikit-learn, {n_words[-1]} at the end"
-)
+emerged = int(np.argmax(shares[-1] - shares[ARRIVAL - 1]))
+words = lda.top_words(6, interval=0.9).query("topic == @emerged")
+columns = ["name", "word", "probability", "low", "high"]
+print(words[columns].round(3).to_string(index=False))
 
 # %%
-# The topic that emerged is the one whose share of scikit-learn's docstrings has grown most.
-
-emerged = int(np.argmax(shares[-1] - shares[change - 1]))
-words = lda.top_words(8, interval=0.9)
-words = words[words["topic"] == emerged]
-print(
-    words.to_string(
-        index=False, float_format=lambda value: f"{value:.3f}"
-    )
-)
-
-# %%
+# Plot the updates
+# ----------------
 
 import matplotlib.pyplot as plt
 
-figure, axes = plt.subplots(
-    1,
-    3,
-    figsize=(12, 4),
-    layout="constrained",
-    width_ratios=(1.2, 1.2, 1),
-)
-for (name, values), colour in zip(
-    perplexity.items(), ("C0", "C1"), strict=True
-):
-    axes[0].plot(seen, values, "o-", ms=4, color=colour, label=name)
-axes[0].set(ylabel="held-out perplexity", ylim=0)
-axes[0].legend(frameon=False, fontsize=8)
-axes[1].plot(
-    seen, 100 * np.delete(shares, emerged, axis=1), color="0.75", lw=1
-)
-axes[1].plot(
-    seen,
-    100 * shares[:, emerged],
-    "o-",
-    ms=4,
-    color="C1",
-    label=f"topic {emerged}",
-)
-axes[1].set(
-    ylabel="share of scikit-learn's held-out documents (%)", ylim=0
-)
-axes[1].legend(frameon=False, fontsize=8)
-for ax in axes[:2]:
-    ax.axvline(seen[change - 1], color="0.4", ls=":")
-    ax.set_xlabel("documents seen (dotted: scikit-learn arrives)")
-place = np.arange(len(words))
-axes[2].barh(place, 100 * words["probability"], color="C1", alpha=0.45)
-axes[2].hlines(
-    place, 100 * words["low"], 100 * words["high"], color="0.15"
-)
-axes[2].set_yticks(place, words["word"])
-axes[2].invert_yaxis()
-axes[2].set(
-    xlabel="probability (%), 90% interval",
-    title=f"topic {emerged} at the end",
-)
+_, axes = plt.subplots(1, 2, figsize=(8, 3.8))
+table[list(test)].plot(ax=axes[0], marker="o", ms=4)
+axes[0].set(ylabel="held-out perplexity", ylim=(0, None))
+axes[1].plot(shares, color="0.75", lw=1)
+axes[1].plot(shares[:, emerged], "C0o-", ms=4)
+axes[1].set(ylabel="topic shares in scikit-learn", xlabel="block")
 for ax in axes:
-    ax.spines[["top", "right"]].set_visible(False)
+    ax.axvline(ARRIVAL - 0.5, color="0.4", ls=":")
 plt.show()
 
 # %%
-# **With the first block that contains the newcomer, the perplexity of its docstrings falls by a third; in the end it is
-# halved, one topic holds half of them, and nothing learnt about the other packages is lost.**
+before, after = (shares[i, emerged] for i in (ARRIVAL - 1, -1))
+print(f"Topic {emerged}: {before:.0%} before, {after:.0%} at the end.")
+
+# %%
+# **The share of the topic that emerged shows how far the model has
+# taken up the new documents (dotted: their arrival).**
