@@ -84,7 +84,7 @@ plt.show()
 # -------------------
 #
 # ``examples/reproduce/lda_particles.py`` is the full study, with the settings of Liu, Zhuo and Zhu (2019, figure 4): 30
-# topics, a normal prior on flat space, assignments drawn from scratch, every tenth token of the held-out documents hidden.
+# topics, a normal prior on flat space, fresh assignments, every tenth token of the held-out documents hidden.
 # Perplexity after 580 iterations, on the first split of the documents, by the number of particles or of SGHMC chains:
 #
 # ========== ===== ===== ===== ===== ===== =====
