@@ -153,5 +153,5 @@ ax.legend()
 plt.show()
 
 # %%
-# **Particles with momentum, `PSGHMC`, take the shape of the target in fewer steps than `Blob`, which has none. `SGHMC`
-# comes as close, and as soon, only with its noise corrected: that of the paper's code makes it slower.**
+# **Particles with momentum,** `PSGHMC`, **take the shape of the target in fewer steps than** `Blob`, **which has no
+# momentum.** `SGHMC` **follows closely if its noise is corrected; the noise of the paper's code makes it slower.**

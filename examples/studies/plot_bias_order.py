@@ -113,6 +113,5 @@ figure.legend(loc="outside right center")
 plt.show()
 
 # %%
-# **Within their standard errors, slopes are as claimed: 1 for Langevin dynamics and for Euler's thermostat, 2 for the
-# splittings and the Nosé-Poincaré sampler. The "baoab" splitting of** `SGHMC` **has the smallest bias, at the largest
-# steps.**
+# **Slopes are close to those claimed: 1 for Langevin dynamics and for Euler's thermostat, 2 for the splittings and the
+# Nosé-Poincaré sampler. The "baoab" splitting of** `SGHMC` **has the smallest bias, at the largest steps.**

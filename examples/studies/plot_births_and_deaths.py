@@ -54,8 +54,8 @@ right = sum(np.bincount(groups[-1][labels == c]).max() for c in np.unique(labels
 print(f"in the last block {100 * right / 300:.1f}% of the rows are in the cluster of their group")
 
 # %%
-# Weights of the groups
-# ---------------------
+# Weights of the groups, and number of clusters
+# ---------------------------------------------
 
 import matplotlib.pyplot as plt
 
@@ -66,7 +66,7 @@ for g in range(3):
 axes[0].set(ylabel="weight (dotted: in the block)", ylim=0)
 axes[0].legend(loc="upper right", ncols=3)
 axes[1].step(range(len(blocks)), n_clusters, where="mid")
-axes[1].set(xlabel="block", ylabel="clusters above 5%", ylim=0, xticks=range(0, 20, 2), yticks=range(5))
+axes[1].set(xlabel="block", ylabel="clusters", ylim=0, xticks=range(0, 20, 2), yticks=range(5))
 plt.show()
 
 # %%

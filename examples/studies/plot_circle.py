@@ -40,7 +40,7 @@ clean = ExponentialMixture(directions, [1.0, 2.0])
 
 MINIBATCH = {"n_iter": 200_000, "batch_size": 1, "with_replacement": True, "thin": 20}
 runs = {
-    "GMC, exact gradient": (clean, GMC(0.3, 5), {"n_iter": 10_000}),
+    "GMC, exact gradient": (clean, GMC(0.3, 5), {"n_iter": 20_000}),
     "SGGMC, variance given": (noisy, SGGMC(STEP_SIZE, FRICTION, gradient_noise=NOISE), MINIBATCH),
     "gSGNHT, variance unknown": (noisy, GSGNHT(STEP_SIZE, FRICTION, thermostat=15.0), MINIBATCH),
     "SGGMC, noise ignored": (noisy, SGGMC(STEP_SIZE, FRICTION), MINIBATCH),

@@ -65,7 +65,7 @@ import matplotlib.pyplot as plt
 angle = np.linspace(0.0, 2.0 * np.pi, 200)
 circle = np.stack([np.cos(angle), np.sin(angle)])
 figure, ax = plt.subplots()
-ax.plot(*draws[::5].T, ".", color="0.7", markersize=3, label="draws of the mean")
+ax.plot(*draws.T, ".", color="0.7", markersize=3, label="draws of the mean")
 for sample, style, label in ((draws, "-", "90% ellipse, draws"), (exact.mean, "--", "90% ellipse, exact")):
     edge = sample.mean(axis=0)[:, None] + np.sqrt(radius) * np.linalg.cholesky(np.cov(sample.T)) @ circle
     ax.plot(*edge, style, label=label)
@@ -75,4 +75,4 @@ ax.legend(loc="upper left")
 plt.show()
 
 # %%
-# **The draws have the ellipse of the exact posterior, and about nine in ten of the 90% ellipses cover the true mean.**
+# **The ellipse of the draws is close to the exact one, and about nine in ten of the 90% ellipses cover the true mean.**

@@ -3,8 +3,8 @@ Which words does a topic of docstrings stand against?
 =====================================================
 
 A topic of LDA is a distribution over words, so it can make a word rare, but not more. A topic of the spherical
-admixture model is a direction, whose entry for a word may be negative: documents with the topic use the word less than others.
-Each entry has a 90% credible interval. Variational inference fits the same model without intervals.
+admixture model is a direction, whose entry for a word may be negative: documents with the topic use the word less than
+others. Each entry has a 90% credible interval. Variational inference fits the same model without intervals.
 
 In the user guide: :doc:`/user_guide/sphere`.
 """

@@ -3,8 +3,8 @@ Does a posterior fitted block by block become that of all the rows?
 ===================================================================
 
 `BayesianLogisticRegression.partial_fit` takes rows block by block. The chains run when you first read draws, on all
-rows in memory; a Gaussian replaces rows only beyond 25 million numbers. Here the rows are synthetic, and their columns have
-very different scales, which ``prior_scale="auto"`` takes into account. This page reads draws after each block, and
+rows in memory; a Gaussian replaces rows only beyond 25 million numbers. Here the rows are synthetic, and their columns
+have very different scales, which ``prior_scale="auto"`` takes into account. This page reads draws after each block, and
 compares the last ones with one fit to all rows.
 
 In the user guide: :doc:`/user_guide/linear_models`.

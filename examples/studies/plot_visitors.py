@@ -125,6 +125,6 @@ ax.legend()
 plt.show()
 
 # %%
-# **Samplers that read all visitors predict best. The default needs the fewest passes and finds about as many clusters as
-# were planted. In minibatches,** `SCIR` **predicts well sooner than** `SGRLD`, **which at its published step finds
+# **Samplers that read all visitors predict best. The default needs the fewest passes and finds about as many clusters
+# as were planted. In minibatches,** `SCIR` **predicts well sooner than** `SGRLD`, **which at its published step finds
 # hardly any of the groups.**
