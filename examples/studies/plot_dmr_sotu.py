@@ -9,7 +9,7 @@ uses the era: the frequencies of words in it.
 
 The paragraphs are every third one, as `sk_sgmcmc.datasets.load_sotu` returns them.
 
-The guide has a page on :doc:`covariates </user_guide/covariates>`.
+In the user guide: :doc:`/user_guide/covariates`.
 """
 
 # %%
@@ -143,7 +143,7 @@ for ax, k in zip(axes.ravel(), changing, strict=True):
     ax.fill_between(years, low[:, k], high[:, k], alpha=0.3, lw=0)
     ax.plot(years, mean[:, k], lw=1)
     ax.set_title(", ".join(words[top[k]]), loc="left")
-    ax.set_ylim(0)
+axes[0, 0].set_ylim(0)
 figure.supylabel("expected share of a paragraph, with 90% band")
 plt.show()
 

@@ -7,7 +7,7 @@ topic, so that the two effects can be separated: a topic may grow because a venu
 
 The abstracts are invented, so that estimates can be compared with the planted effects.
 
-The guide has a page on :doc:`covariates </user_guide/covariates>`.
+In the user guide: :doc:`/user_guide/covariates`.
 """
 
 # %%
@@ -89,7 +89,8 @@ for k, ax in enumerate(axes.ravel()):
     ax.plot(YEARS, mean[:, k])
     ax.plot(YEARS, true[:, k], color="black", lw=1, ls="--")
     ax.set_title(["fades", "grows", "preferred by north", "preferred by south", "neither", "neither"][k])
-    ax.set(ylim=0, xticks=(2012, 2016, 2020))
+    ax.set_xticks((2012, 2016, 2020))
+axes[0, 0].set_ylim(0)
 figure.supylabel("share of an abstract at the venue north")
 plt.show()
 inside = (low <= true) & (true <= high)

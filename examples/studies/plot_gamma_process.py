@@ -6,7 +6,7 @@ A gamma process infers how many topics a corpus needs. Its weights can be drawn 
 Hamiltonian samplers with a mass that is given or learnt. Here six samplers fit the same docstrings: how soon do they
 predict unseen words well, and do they agree on the number of topics?
 
-The guide has a page on :doc:`gamma processes </user_guide/gamma_process>`.
+In the user guide: :doc:`/user_guide/gamma_process`.
 """
 
 # %%

@@ -1,6 +1,6 @@
 """
-Which words does a topic of docstrings stand against?
-=====================================================
+Which words are rarer where a topic is present?
+===============================================
 
 A topic of LDA is a distribution over words, so it can make a word rare, but not more. A topic of the spherical
 admixture model is a direction, whose entry for a word may be negative: documents with the topic use the word less than
@@ -12,7 +12,7 @@ In the user guide: :doc:`/user_guide/sphere`.
 # %%
 # Unit vectors of words
 # ---------------------
-# tf-idf weights of the docstrings of NumPy, SciPy, scikit-learn, numba and joblib, the 1000 most frequent words.
+# tf-idf weights of the docstrings of NumPy, SciPy, scikit-learn, numba and joblib, the 1,000 most frequent words.
 
 import numpy as np
 from sklearn.feature_extraction.text import TfidfTransformer
@@ -51,16 +51,16 @@ for name, model in {"SGGMC": sam, "variational inference": vi}.items():
     print(f"{name:22s} gain of a held-out document {gain.mean():.1f} ± {gain.std() / np.sqrt(len(gain)):.1f} nats")
 
 # %%
-# Words, present and absent
-# -------------------------
+# Words that are more frequent, and words that are rarer
+# ------------------------------------------------------
 
 table = sam.top_words(6, interval=0.9, feature_names=np.asarray(docstrings.feature_names)[often])
 kind, topic, word, low, high = (np.asarray(table[name]) for name in ("kind", "topic", "word", "low", "high"))
 sure_absent = (kind == "absent") & (high < 0)
 for k in range(N_TOPICS):
     lines = {which: " ".join(word[(topic == k) & (kind == which)]) for which in ("present", "absent")}
-    print(f"{k:3d}  {lines['present'][:60]:60s} | against: {lines['absent']}")
-print(f"of {np.sum(kind == 'absent')} absent words {sure_absent.sum()} have an interval below 0")
+    print(f"{k:3d}  {lines['present'][:60]:60s} | rarer: {lines['absent']}")
+print(f"of {np.sum(kind == 'absent')} rarer words {sure_absent.sum()} have an interval below 0")
 
 # %%
 # Three topics with their intervals
@@ -84,5 +84,5 @@ figure.supxlabel("entry of the direction, with its 90% interval")
 plt.show()
 
 # %%
-# **Against words of other fields: a topic on one part of the packages has negative entries for words of another, and
-# nearly all of these intervals lie below 0.**
+# **Words of other fields: a topic on one part of the packages has negative entries for words of another, and nearly
+# all of these intervals lie below 0.**
