@@ -24,7 +24,7 @@ from sk_sgmcmc import BayesianLogisticRegression
 
 N_ROWS, N_BLOCKS = 20_000, 8
 
-X, y = make_classification(N_ROWS + 5000, 12, n_informative=6, flip_y=0.2, random_state=0)
+X, y = make_classification(N_ROWS + 5000, 12, n_informative=6, n_redundant=0, flip_y=0.2, random_state=0)
 X = X * np.logspace(-2, 3, 12) + 5.0
 X_test, y_test, X, y = X[N_ROWS:], y[N_ROWS:], X[:N_ROWS], y[:N_ROWS]
 began = time.perf_counter()

@@ -46,14 +46,13 @@ def probability_of_yes(model, X, question):
 
 
 print("missing   clusters   distance from the complete fit (nats)   log loss: mixture, frequency of yes")
-models, losses, certainty = [], [], []
+models, losses, distances = [], [], []
 for share in shares:
     holes = rng.random(X.shape) < share
     seen = np.where(holes, np.nan, X)
     model = DPCategoricalMixture(likelihood="bernoulli", n_iter=800, random_state=0).fit(seen)
     models.append(model)
-    certainty.append(model.predict_proba(seen).max(axis=1).mean())
-    apart = partition_distance(model.labels_, models[0].labels_)
+    distances.append(partition_distance(model.labels_, models[0].labels_))
     loss, plain = [], []
     for question in range(X.shape[1]) if share else ():
         rows = np.flatnonzero(holes[:, question])[:200]
@@ -64,7 +63,7 @@ for share in shares:
             kind.append(-np.mean(truth * np.log(p) + (1 - truth) * np.log1p(-p)))
     losses.append((np.mean(loss), np.mean(plain)) if share else (np.nan, np.nan))
     cells = "" if not share else f"{losses[-1][0]:22.3f}, {losses[-1][1]:.3f}"
-    print(f"{100 * share:5.0f}%   {np.sum(model.weights_ > 0.01):8d}   {apart:20.2f} {cells}")
+    print(f"{100 * share:5.0f}%   {np.sum(model.weights_ > 0.01):8d}   {distances[-1]:20.2f} {cells}")
 
 # %%
 # The clusters of the complete answers
@@ -89,11 +88,11 @@ percent = [100 * share for share in shares]
 axes[0].plot(percent, losses, "o-", label=["mixture", "frequency of yes"])
 axes[0].set(ylabel="log loss of the removed answers", ylim=0)
 axes[0].legend()
-axes[1].plot(percent, certainty, "o-")
-axes[1].set(ylabel="probability of a row's most probable cluster", ylim=(0, 1))
+axes[1].plot(percent, distances, "o-")
+axes[1].set(ylabel="distance from the complete fit (nats)", ylim=0)
 figure.supxlabel("missing answers (%)")
 plt.show()
 
 # %%
 # **The mixture predicts removed answers far better than the frequency of yes for each question, and nearly as well with
-# many answers missing as with few. It becomes less certain which cluster a row is in.**
+# many answers missing as with few. The clusters move away from those of the complete answers.**

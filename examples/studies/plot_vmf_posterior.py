@@ -75,7 +75,7 @@ for ax, (label, phi) in zip(axes, angles.items(), strict=True):
     some = phi.reshape(-1, 2)[:: max(1, phi[..., 0].size // 3000)]
     ax.plot(some[:, 0], some[:, 1], ".", markersize=2, alpha=0.4)
     ax.contour(grid, grid, posterior.T, levels=6, colors="black", linewidths=0.7)
-    ax.set(title=label, xlim=(-0.8, 0.8), ylim=(-0.8, 0.8), aspect="equal")
+    ax.set(title=label, xlim=(-0.4, 0.4), ylim=(-0.8, 0.8))
 figure.supxlabel("angle of $v_1$")
 figure.supylabel("angle of $v_2$")
 plt.show()
