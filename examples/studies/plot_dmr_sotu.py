@@ -1,6 +1,6 @@
 """
-What did presidents speak about in 230 years, and how much does the year reveal about a paragraph?
-==================================================================================================
+Do year and president predict the words of a paragraph?
+=======================================================
 
 The paragraphs come from State of the Union addresses from 1790 to 2020, each with its year, president and party.
 `DMRTopicModel` lets the prevalence of topics follow these metadata, so it predicts something about a paragraph before
@@ -161,6 +161,5 @@ for k in sure[np.argsort(-np.abs(np.array(difference["difference"])[sure]))][:8]
     print(f"  {values[0]:+.3f} ({values[1]:+.3f} to {values[2]:+.3f})  {', '.join(words[top[k]])}")
 
 # %%
-# **Year and president help most where little of a paragraph is seen. With nothing seen, the model with all metadata
-# predicts better than the frequencies of words in each era, and its gain over LDA shrinks as it reads more of the
-# paragraph.**
+# **Yes, mostly where little of the paragraph is seen. With nothing seen, the model with all metadata predicts better
+# than the frequencies of words in each era, and its gain over LDA shrinks as it reads more of the paragraph.**

@@ -1,6 +1,6 @@
 """
-Can the effect of a year be told apart from that of a venue?
-============================================================
+Can you separate the effects of year and venue on topics?
+=========================================================
 
 Abstracts come from ten years and two venues. `DMRTopicModel` has a coefficient of every year and every venue for each
 topic, so that the two effects can be separated: a topic may grow because a venue that favours it grows, or everywhere.
@@ -97,5 +97,5 @@ inside = (low <= true) & (true <= high)
 print(f"{inside.mean():.0%} of the planted shares lie in the band")
 
 # %%
-# **Year and venue have separate effects: the model finds which topics rose and fell at one venue, whatever the other
-# did, and which topics the venues share unequally in the same year, both with their uncertainty.**
+# **Yes: the model finds which topics rose and fell at one venue, and in which topics the venues differ in the same
+# year, both with their uncertainty.**
