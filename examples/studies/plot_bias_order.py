@@ -2,9 +2,9 @@
 How fast does the bias of a sampler vanish with its step size?
 ==============================================================
 
-Samplers without a Metropolis test have a bias. Halve the step size, and the bias of a first-order method is halved,
-that of a second-order method quartered: on a log-log plot the slope is 1 or 2. Here it is measured, on a density that
-is not Gaussian (on a Gaussian some integrators have no bias at all, or one of a better order).
+Samplers without a Metropolis test have a bias. If you halve the step size, the bias of a first-order method is halved,
+and the bias of a second-order method is quartered: on a log-log plot the slope is 1 or 2. This page measures the slope
+on a density that is not Gaussian, since on a Gaussian some integrators have no bias, or one of a higher order.
 
 In the user guide: :doc:`/user_guide/flat_space`.
 """
@@ -19,10 +19,9 @@ import numba
 import numpy as np
 
 from sk_sgmcmc import sample
-from sk_sgmcmc.samplers import SGHMC, SGLD, SGNHT, SGNPHMC, SGRNPHMC
+from sk_sgmcmc.samplers import SGHMC, SGLD, SGNHT, SGRNPHMC
 from sk_sgmcmc.targets import Density
 
-SHARE = 0.5  # of the steps; 1 takes two minutes, and errors are smaller by a third
 N_CHAINS = 20
 
 
@@ -50,24 +49,17 @@ EXACT = np.array([np.sum(weight * square) for square in (x**2, x * y, y**2)]) / 
 # %%
 # Two step sizes for each sampler
 # -------------------------------
-# The bias in the three moments, and the slope of the line through them, each moment weighted by its precision.
+# The bias in the three moments, and the slope of the line through them, each moment weighted by its precision. A bias
+# below ten standard errors has no slope to measure.
 
 RUNS = {  # sampler, larger and smaller step size, steps of a chain, claimed order
-    "SGLD": (SGLD, (0.08, 0.04), 60_000, "1"),
-    "SGHMC, Euler": (lambda h: SGHMC(h, scheme="euler"), (0.2, 0.14), 200_000, "1 or better"),
-    "SGHMC, aboba": (lambda h: SGHMC(h, scheme="aboba"), (0.4, 0.28), 200_000, "2"),
-    "SGHMC, baoab": (SGHMC, (0.6, 0.42), 100_000, "2 or better"),
-    "SGHMC, ubu": (lambda h: SGHMC(h, scheme="ubu"), (0.5, 0.35), 200_000, "2"),
-    "SGNHT, Euler": (lambda h: SGNHT(h, scheme="euler"), (0.1, 0.05), 200_000, "1"),
-    "SGNHT, Euler, white": (
-        lambda h: SGNHT(h, scheme="euler", form="white", mass=[2.0, 1.0]),
-        (0.1, 0.05),
-        200_000,
-        "1",
-    ),
-    "SGNHT, aboba": (SGNHT, (0.4, 0.24), 100_000, "2"),
-    "SG-NPHMC": (SGNPHMC, (0.5, 0.3), 100_000, "2"),
-    "SGR-NPHMC": (SGRNPHMC, (0.5, 0.3), 100_000, "2"),
+    "SGLD": (SGLD, (0.08, 0.04), 30_000, "1"),
+    "SGHMC, Euler": (lambda h: SGHMC(h, scheme="euler"), (0.2, 0.14), 80_000, "1 or better"),
+    "SGHMC, baoab": (SGHMC, (0.6, 0.42), 40_000, "2 or better"),
+    "SGHMC, ubu": (lambda h: SGHMC(h, scheme="ubu"), (0.5, 0.35), 40_000, "2"),
+    "SGNHT, Euler": (lambda h: SGNHT(h, scheme="euler"), (0.1, 0.05), 80_000, "1"),
+    "SGNHT, aboba": (SGNHT, (0.4, 0.24), 40_000, "2"),
+    "SGR-NPHMC": (SGRNPHMC, (0.5, 0.3), 40_000, "2"),
 }
 
 
@@ -92,7 +84,7 @@ def slope(steps, biases, errors):
 found = {}
 print(f"{'':20s} {'step sizes':>12s} {'largest bias, in standard errors':>34s} {'slope':>14s}  claimed")
 for name, (make, steps, n_iter, order) in RUNS.items():
-    biases, errors = np.array([bias(make(h), int(SHARE * n_iter)) for h in steps]).transpose(1, 0, 2)
+    biases, errors = np.array([bias(make(h), n_iter) for h in steps]).transpose(1, 0, 2)
     z = np.abs(biases / errors).max(axis=1)
     measured, slack = slope(steps, biases, errors)
     found[name] = steps, np.abs(biases).max(axis=1), errors.max(axis=1)
@@ -101,22 +93,25 @@ for name, (make, steps, n_iter, order) in RUNS.items():
     print(f"{name:20s} {steps[0]:6g} {steps[1]:5g} {sizes:>34s} {said:>14s}  {order}")
 
 # %%
-# The picture
-# -----------
-# Grey lines have slopes 1 and 2.
+# Bias by step size
+# -----------------
+# Dashed lines have slopes 1 and 2; bars are two standard errors.
 
 import matplotlib.pyplot as plt
 
-figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+figure, axes = plt.subplots()
 for name, (steps, size, error) in found.items():
     axes.errorbar(steps, size, yerr=2.0 * error, marker="o", capsize=2, label=name)
 h = np.array([0.05, 0.6])
-axes.plot(h, 0.3 * h, color="0.7", ls="--", zorder=0)
-axes.plot(h, 0.3 * h**2, color="0.7", ls="--", zorder=0)
+for order in (1, 2):
+    axes.plot(h, 0.3 * h**order, color="0.7", ls="--", zorder=0)
+    axes.text(0.62, 0.3 * 0.6**order, f"slope {order}", color="0.4", va="center")
 axes.set(xscale="log", yscale="log", xlabel="step size", ylabel="largest bias of a second moment", ylim=(3e-4, 0.3))
-axes.legend(frameon=False, fontsize="small")
+axes.set_xticks([0.05, 0.1, 0.2, 0.5], ["0.05", "0.1", "0.2", "0.5"])
+axes.minorticks_off()
+figure.legend(loc="outside right center")
 plt.show()
 
 # %%
-# **As claimed: Langevin dynamics and Euler's thermostats have slope 1; the splittings of SGHMC and SGNHT, and both
-# Nosé-Poincaré samplers, have slope 2, and the "baoab" splitting of SGHMC has hardly any bias at all.**
+# **Slopes are close to those claimed: 1 for Langevin dynamics and for Euler's thermostat, 2 for the splittings and the
+# Nosé-Poincaré sampler. The "baoab" splitting of** `SGHMC` **has the smallest bias, at the largest steps.**

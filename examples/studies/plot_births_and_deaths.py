@@ -3,8 +3,8 @@ Does a mixture on a stream notice when groups come and go?
 ==========================================================
 
 Rows of 0 and 1 arrive in blocks of 300. At first they come from two groups; a third appears, and later the first
-disappears. The mixture takes block after block by ``partial_fit``, is never given the number of groups, and with
-``total_samples=900`` forgets what is more than three blocks old.
+disappears. ``partial_fit`` takes block after block, and nothing says how many groups there are. With
+``total_samples=900``, all earlier rows together weigh as much as the last three blocks.
 
 In the user guide: :doc:`/user_guide/mixtures`.
 """
@@ -54,21 +54,21 @@ right = sum(np.bincount(groups[-1][labels == c]).max() for c in np.unique(labels
 print(f"in the last block {100 * right / 300:.1f}% of the rows are in the cluster of their group")
 
 # %%
+# Weights of the groups, and number of clusters
+# ---------------------------------------------
 
 import matplotlib.pyplot as plt
 
-figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained", width_ratios=(1.6, 1))
-for g, colour in enumerate(("C0", "C1", "C2")):
-    axes[0].plot(presence[:, g] / presence.sum(axis=1), color=colour, ls=":", lw=1)
-    axes[0].plot(weights[:, g], "o-", ms=4, color=colour, label=f"group {g}")
-axes[0].set(xlabel="block", ylabel="weight (dotted: share in the block)", ylim=0)
-axes[0].legend(frameon=False)
-axes[1].step(range(len(blocks)), n_clusters, where="mid", color="0.2")
-axes[1].set(xlabel="block", ylabel="clusters above 5%", ylim=0)
-for ax in axes:
-    ax.spines[["top", "right"]].set_visible(False)
+figure, axes = plt.subplots(2, 1, sharex=True, height_ratios=(2.5, 1))
+for g in range(3):
+    axes[0].plot(presence[:, g] / presence.sum(axis=1), color=f"C{g}", ls=":", lw=1)
+    axes[0].plot(weights[:, g], "o-", ms=4, color=f"C{g}", label=f"group {g}")
+axes[0].set(ylabel="weight (dotted: in the block)", ylim=0)
+axes[0].legend(loc="upper right", ncols=3)
+axes[1].step(range(len(blocks)), n_clusters, where="mid")
+axes[1].set(xlabel="block", ylabel="clusters", ylim=0, xticks=range(0, 20, 2), yticks=range(5))
 plt.show()
 
 # %%
-# **A new group becomes a cluster of its own within the block in which it appears, and one that disappears fades within
-# the window that** ``total_samples`` **sets.**
+# **A new group becomes a cluster of its own soon after it appears, and one that disappears loses its weight block by
+# block, at the pace that** ``total_samples`` **sets.**

@@ -1,15 +1,15 @@
 """
-What did presidents speak about in 230 years, and how much does the year reveal about a paragraph?
-==================================================================================================
+Do year and president predict the words of a paragraph?
+=======================================================
 
-Paragraphs of the State of the Union addresses from 1790 to 2020, each with its year, president and party.
-`DMRTopicModel` lets the prevalence of topics follow these, and so knows something about a paragraph before a word of it
-is read. How much that is worth is measured against `BayesianLDA` with the same settings, and against the simplest model
-that uses the era: the frequencies of words in it.
+The paragraphs come from State of the Union addresses from 1790 to 2020, each with its year, president and party.
+`DMRTopicModel` lets the prevalence of topics follow these metadata, so it predicts something about a paragraph before
+reading a word of it. This page compares its predictions with those of `BayesianLDA` and with the simplest model that
+uses the era: the frequencies of words in it.
 
-The paragraphs are the sample that comes with the package, every third one (`sk_sgmcmc.datasets.load_sotu`).
+The paragraphs are every third one, as `sk_sgmcmc.datasets.load_sotu` returns them.
 
-The guide has a page on :doc:`covariates </user_guide/covariates>`.
+In the user guide: :doc:`/user_guide/covariates`.
 """
 
 # %%
@@ -20,7 +20,6 @@ The guide has a page on :doc:`covariates </user_guide/covariates>`.
 # demand.
 
 import warnings
-from time import perf_counter
 
 import numpy as np
 from scipy import sparse
@@ -47,8 +46,8 @@ def rows(some, names=("era", "year", "president", "party", "type")):
 # %%
 # Fitting
 # -------
-# Some topics still change slowly at this length, and a fit may warn of it: the perplexity of a chain moves by a percent
-# or two. The differences below are read with that in mind, and the warnings are switched off.
+# Some topics still change slowly at this length, and ``fit`` may warn of it: the perplexity of a chain moves by a
+# percent or two. Read the differences below with that in mind. The page switches the warnings off.
 
 warnings.filterwarnings("ignore", category=ConvergenceWarning)
 models = {}
@@ -57,16 +56,14 @@ for name, model, given in (
     ("DMR, era", DMRTopicModel, {"metadata": rows(train, ["era"])}),
     ("DMR, all metadata", DMRTopicModel, {"metadata": rows(train)}),
 ):
-    start = perf_counter()
     models[name] = model(N_TOPICS, n_iter=N_ITER, random_state=0).fit(counts[train], **given)
-    print(f"{name:18s} fitted in {perf_counter() - start:.0f} s", flush=True)
 
 # %%
-# How much the metadata are worth
-# -------------------------------
-# Some tokens of each held-out paragraph are shown and the others predicted. With nothing shown, a topic model has only
-# its prior; the frequencies of words in an era are smoothed towards those of all eras, by as much as suits the held-out
-# paragraphs best.
+# Predict held-out words
+# ----------------------
+# The models see some tokens of each held-out paragraph and predict the others. With no token seen, a topic model has
+# only its prior. The frequencies of words in an era are smoothed towards the frequencies in all eras, by as much as
+# suits the held-out paragraphs best.
 
 
 def prior_of(name, draws):
@@ -140,14 +137,13 @@ years, first = np.unique(metadata["year"].astype(int), return_index=True)
 mean, low, high = model.predict_prevalence(rows(first), interval=0.9)
 smooth = np.stack([mean[era[first] == e].mean(axis=0) for e in np.unique(era)])
 changing = np.argsort(-np.ptp(smooth, axis=0))[:6]
-top = np.argsort(-model.components_, axis=1)[:, :5]
-figure, axes = plt.subplots(3, 2, figsize=(11, 8), layout="constrained", sharex=True)
+top = np.argsort(-model.components_, axis=1)[:, :4]
+figure, axes = plt.subplots(3, 2, figsize=(7, 6), sharex=True, sharey=True)
 for ax, k in zip(axes.ravel(), changing, strict=True):
-    ax.fill_between(years, low[:, k], high[:, k], color="C0", alpha=0.3, lw=0)
-    ax.plot(years, mean[:, k], color="C0", lw=1)
-    ax.set_title(", ".join(words[top[k]]), loc="left", fontsize=9)
-    ax.set_ylim(0)
-    ax.spines[["top", "right"]].set_visible(False)
+    ax.fill_between(years, low[:, k], high[:, k], alpha=0.3, lw=0)
+    ax.plot(years, mean[:, k], lw=1)
+    ax.set_title(", ".join(words[top[k]]), loc="left")
+axes[0, 0].set_ylim(0)
 figure.supylabel("expected share of a paragraph, with 90% band")
 plt.show()
 
@@ -165,6 +161,5 @@ for k in sure[np.argsort(-np.abs(np.array(difference["difference"])[sure]))][:8]
     print(f"  {values[0]:+.3f} ({values[1]:+.3f} to {values[2]:+.3f})  {', '.join(words[top[k]])}")
 
 # %%
-# **Knowing year and president is worth most where little of a paragraph is seen: with nothing shown, it brings the
-# perplexity below that of the frequencies of words in each era, and the gain over LDA fades as more of the paragraph is
-# read.**
+# **Yes, mostly where little of the paragraph is seen. With nothing seen, the model with all metadata predicts better
+# than the frequencies of words in each era, and its gain over LDA shrinks as it reads more of the paragraph.**

@@ -1,14 +1,13 @@
 """
-Can the effect of a year be told apart from that of a venue?
-============================================================
+Can you separate the effects of year and venue on topics?
+=========================================================
 
-Abstracts of ten years and two venues. `DMRTopicModel` gives every year and every venue a coefficient for each topic, so
-that the two effects can be separated: a topic that grew because a venue that favours it grew is not a topic that grew
-everywhere.
+Abstracts come from ten years and two venues. `DMRTopicModel` has a coefficient of every year and every venue for each
+topic, so that the two effects can be separated: a topic may grow because a venue that favours it grows, or everywhere.
 
 The abstracts are invented, so that estimates can be compared with the planted effects.
 
-The guide has a page on :doc:`covariates </user_guide/covariates>`.
+In the user guide: :doc:`/user_guide/covariates`.
 """
 
 # %%
@@ -84,20 +83,19 @@ print(f"{inside.sum()} of 6 planted differences lie in their interval")
 rows = {"year": YEARS.astype(str), "venue": np.full(len(YEARS), "north")}
 mean, low, high = (part[:, order] for part in model.predict_prevalence(rows, interval=0.9))
 true = planted_shares(rows)
-figure, axes = plt.subplots(2, 3, figsize=(11, 5.5), layout="constrained", sharex=True)
+figure, axes = plt.subplots(2, 3, sharex=True, sharey=True)
 for k, ax in enumerate(axes.ravel()):
-    ax.fill_between(YEARS, low[:, k], high[:, k], color="C0", alpha=0.3, lw=0)
-    ax.plot(YEARS, mean[:, k], color="C0", lw=1.5)
+    ax.fill_between(YEARS, low[:, k], high[:, k], alpha=0.3, lw=0)
+    ax.plot(YEARS, mean[:, k])
     ax.plot(YEARS, true[:, k], color="black", lw=1, ls="--")
-    ax.set_title(["fades", "grows", "preferred by north", "preferred by south", "neither", "neither"][k], fontsize=9)
-    ax.set_ylim(0)
-    ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.spines[["top", "right"]].set_visible(False)
-figure.supylabel("expected share of an abstract at the venue north")
+    ax.set_title(["fades", "grows", "preferred by north", "preferred by south", "neither", "neither"][k])
+    ax.set_xticks((2012, 2016, 2020))
+axes[0, 0].set_ylim(0)
+figure.supylabel("share of an abstract at the venue north")
 plt.show()
 inside = (low <= true) & (true <= high)
 print(f"{inside.mean():.0%} of the planted shares lie in the band")
 
 # %%
-# **Year and venue have separate effects: the model finds which topics rose and fell at one venue, whatever the other
-# did, and which topics the venues share unequally in the same year, both with their uncertainty.**
+# **Yes: the model finds which topics rose and fell at one venue, and in which topics the venues differ in the same
+# year, both with their uncertainty.**

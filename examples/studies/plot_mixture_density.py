@@ -2,9 +2,9 @@
 How do you draw from a mixture whose labels can switch?
 =======================================================
 
-Write its density and order the means. Without an order, each way of labelling the components is a mode of its own:
-chains that start apart settle in different modes, R-hat is large, and the mean over chains describes no component. The
-constraint leaves only one of these modes.
+Write its density and order the means. Without an order, each way of labelling the components is a mode of its own.
+Chains that start apart stay in different modes, R-hat is large, and the mean over chains describes no component. The
+order leaves only one of these modes.
 
 In the user guide: :doc:`/user_guide/own_density`.
 """
@@ -16,6 +16,7 @@ In the user guide: :doc:`/user_guide/own_density`.
 import warnings
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from sk_sgmcmc import sample
 from sk_sgmcmc.targets import Positive, Simplex
@@ -29,7 +30,8 @@ data = np.where(second, rng.normal(1.5, 1.0, 400), rng.normal(-1.5, 0.8, 400))[:
 # %%
 # With labels that may switch
 # ---------------------------
-# The density is the same if the components are exchanged. Four chains start at random.
+# The density is the same if the components are exchanged. Four chains start at random. `~sk_sgmcmc.sample` warns that
+# they disagree; the page prints R-hat instead.
 
 
 def free_labels(mean, sd, p, rows):
@@ -41,7 +43,7 @@ def free_labels(mean, sd, p, rows):
 
 settings = {"data": data, "n_chains": 4, "n_iter": N_ITER, "random_state": 3}
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of R-hat, which is printed
+    warnings.simplefilter("ignore", ConvergenceWarning)
     switched = sample(free_labels, parameters={"mean": (2,), "sd": Positive(2), "p": Simplex(2)}, **settings)
 print("means of the first component, by chain:", switched.samples_["mean"][..., 0].mean(axis=1).round(2))
 print(f"R-hat {np.max(switched.summary()['r_hat']):.2f}")
@@ -68,9 +70,9 @@ for name, mean, sd, r_hat in zip(table["quantity"], table["mean"], table["sd"], 
 # %%
 # Relabelling
 # -----------
-# Draws of free labels can be ordered afterwards, here by their means. This repairs labels only: chains that have missed
-# a mode which differs in more than labels, such as a third group covered by a wide component, still miss it, and
-# R-hat of the ordered draws shows it.
+# You can also order draws of free labels afterwards, here by their means. This repairs labels only. Some modes differ
+# in more than labels, such as a third group covered by a wide component. If some chains have missed such a mode, R-hat
+# of the ordered draws is still large.
 
 from sk_sgmcmc.metrics import split_r_hat
 
@@ -80,24 +82,24 @@ print("relabelled means:", relabelled["mean"].mean(axis=(0, 1)).round(2), end=",
 print(f"R-hat {split_r_hat(relabelled['mean']).max():.3f}")
 
 # %%
-# Both densities
-# --------------
+# Chains with free labels, and the ordered mixture
+# ------------------------------------------------
 
 import matplotlib.pyplot as plt
 
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
-for c, chain in enumerate(switched.samples_["mean"]):
-    axes[0].plot(chain[:, 0], color=f"C{c}", linewidth=0.5)
-axes[0].set(xlabel="draw", ylabel="mean of the first component", title="Labels free: chains disagree")
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.4))
+for chain in switched.samples_["mean"]:
+    axes[0].plot(chain[:, 0], linewidth=0.5)
+axes[0].set(xlabel="draw", ylabel="mean of the first component", title="Free labels: chains disagree")
 grid = np.linspace(-5.0, 5.0, 200)
 axes[1].hist(data[:, 0], bins=40, density=True, color="0.85")
 draws = {name: value.reshape(-1, *value.shape[2:])[::40] for name, value in result.samples_.items()}
 for low, gap, sd, p in zip(draws["low"], draws["gap"], draws["sd"], draws["p"], strict=True):
     cells = p / sd / np.sqrt(2.0 * np.pi) * np.exp(-0.5 * ((grid[:, None] - [low, low + gap]) / sd) ** 2)
     axes[1].plot(grid, cells.sum(axis=1), color="C0", linewidth=0.5, alpha=0.3)
-axes[1].set(xlabel="number", ylabel="density", title="Means in their order")
+axes[1].set(xlabel="number", ylabel="density", title="Ordered means")
 plt.show()
 
 # %%
-# **If the gap between the means is positive, only one way of labelling is left, and four chains agree. An order does
-# not help with modes that differ in more than labels: believe a mixture whose chains start apart and end together.**
+# **With a positive gap between the means, only one way of labelling is left, and the four chains agree. An order does
+# not help with modes that differ in more than labels, so start several chains apart and check that they agree.**

@@ -2,8 +2,8 @@
 What does a Bayesian neural network gain over a single best network?
 ====================================================================
 
-Images of digits, 8 x 8 pixels, a hidden layer of 20 sigmoid units and a softmax over ten classes, with standard normal
-weights: a user-defined density for `sk_sgmcmc.sample`, sampled by particles and by chains.
+The network has 8 x 8 pixels of a digit as its input, a hidden layer of 20 sigmoid units, a softmax over ten classes,
+and standard normal weights. It is a user-defined density for `sk_sgmcmc.sample`, sampled by particles and by chains.
 
 In the user guide: :doc:`/user_guide/flat_space`.
 """
@@ -82,8 +82,10 @@ def predictive(weights):
 
 
 # %%
-# Minibatches of 100, from the same dispersed start for all: ten particles or ten chains, each at its last state, as
-# compared in the paper; the step sizes follow the methods' own scales.
+# Ten networks
+# ------------
+# Ten particles or ten chains, each at its last state, as Liu, Zhuo and Zhu (2019) compare them. All read minibatches of
+# 100 from the same dispersed start, and the step sizes follow the methods' own scales.
 
 N, EPOCHS = 10, (100, 300, 1000)
 start = 0.3 * np.random.default_rng(0).normal(size=(N, DIM))
@@ -95,8 +97,8 @@ SAMPLERS = {
     "SGHMC": SGHMC(step_size=0.02, friction=MOMENTUM["friction"]),
 }
 
-# The weights of a network have many equivalent modes, between which no chain of this length moves. The predictions are
-# compared, not the weights, so the warnings that the weights have not converged are switched off.
+# The weights of a network have many equivalent modes, between which no chain of this length moves. This page compares
+# predictions, not weights, so it switches off the warnings that the weights have not converged.
 warnings.filterwarnings("ignore", category=ConvergenceWarning)
 
 
@@ -123,8 +125,10 @@ for name, sampler in SAMPLERS.items():
     print(f"{name:12s}" + "".join(f"{error:9.3f} {loss:8.3f}" for error, loss in scores))
 
 # %%
-# A chain keeps producing draws, and their average over time predicts better; for comparison, a single network, and a
-# model without a hidden layer.
+# Draws of one chain over time
+# ----------------------------
+# A chain keeps producing draws, and their average over time predicts better than its last draw. For comparison, a
+# single network at its mode, and a model without a hidden layer.
 
 one = sample(
     target,
@@ -149,17 +153,21 @@ for label, p in {
     print(f"{label:24s} test error {np.mean(p.argmax(axis=1) != y_test):.3f}, log loss {log_loss(y_test, p):.3f}")
 
 # %%
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), constrained_layout=True)
+# Predictions by steps
+# --------------------
+
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.4))
 for name, scores in curves.items():
     for axis, values in zip(axes, scores.T, strict=True):
         axis.plot(EPOCHS, values, "o-", label=name)
 for axis, title in zip(axes, ("test error", "log loss"), strict=True):
-    axis.set(xlabel="steps", ylabel=title, xscale="log", yscale="log")
+    axis.set(xlabel="steps", ylabel=title, xscale="log", ylim=0)
+    axis.set_xticks(EPOCHS, [f"{n:,}" for n in EPOCHS])
+    axis.minorticks_off()
 axes[0].legend()
 plt.show()
 
 # %%
-# **Networks averaged over the posterior do much better than the one at its mode, whose log loss is more than twice as
-# large. Ten particles of `PSGHMC` get there after a hundred steps, since they carry no noise; ten chains of `SGHMC`
-# come close, and `Blob`, which has no momentum, needs ten times the steps. On so easy a problem, a model without a
-# hidden layer does as well.**
+# **Averaged over the posterior, networks have a much smaller log loss than the one at its mode. Ten particles of**
+# `PSGHMC` **need the fewest steps,** `Blob`, **which has no momentum, the most. On so easy a problem, a model without a
+# hidden layer does about as well.**

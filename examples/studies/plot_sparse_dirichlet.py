@@ -2,7 +2,7 @@
 Why SCIR and not SGRLD on sparse simplices?
 ===========================================
 
-Ten categories, a thousand observations, and a posterior that is known exactly: a Dirichlet distribution. Both samplers
+With ten categories and a thousand observations, the posterior is a Dirichlet distribution, known exactly. Both samplers
 read only minibatches. How far from the posterior are their draws, each sampler at its best step size?
 
 This is the synthetic study of Baker, Fearnhead, Fox and Nemeth (2018), section 4.1. Its two data sets are a sparse one,
@@ -17,8 +17,8 @@ In the user guide: :doc:`/user_guide/samplers`.
 # ---------------------------
 # The Rosenblatt transform turns draws of the posterior into independent uniform numbers; the mean over coordinates of
 # the Kolmogorov–Smirnov distance from uniform is then a distance from the posterior. For a thousand independent exact
-# draws it is about 0.03. Every chain makes 1000 steps of burn-in and 1000 draws. At small steps that is too few to
-# converge, which the distance shows; the warnings are switched off.
+# draws it is about 0.03. Every chain makes 1,000 steps of burn-in and 1,000 draws. At small steps that is too few to
+# converge, which the distance shows, so the page switches the warnings off.
 
 import warnings
 
@@ -97,7 +97,9 @@ found = dict(zip(cells, Parallel(n_jobs=2, prefer="threads")(delayed(best)(*cell
 exact = {posterior: mean_distance(posterior, ExactDirichlet(), N_OBSERVATIONS) for posterior in ("sparse", "dense")}
 
 # %%
-# The results beside those of an independent NumPy implementation of the study, for comparison:
+# Compare with an independent implementation
+# ------------------------------------------
+# The reference is an implementation of the study in NumPy.
 
 REFERENCE = {
     ("sparse", "SCIR"): (0.137, 0.089, 0.059, 0.063, 0.038),
@@ -126,9 +128,8 @@ print(f"largest difference {largest:.3f}")
 # ---------------
 # The failure shows in a category without observations, :math:`\omega_5`. Its posterior is
 # :math:`\mathrm{Beta}(0.1, 1000.9)`: half of its mass lies below :math:`10^{-6}`, and a tenth below :math:`10^{-13}`.
-# SGRLD moves by normal steps that it mirrors at zero, and a mirrored step almost never lands that close to zero,
-# whatever the size of the minibatch. SCIR draws from the exact transition of its diffusion, which has no such scale.
-# Boxes contain half of the draws, whiskers 98%.
+# `SGRLD` makes normal steps, reflected at zero, which almost never end that close to zero, whatever the size of the
+# minibatch. `SCIR` draws from the exact transition of its diffusion. Boxes contain half of the draws, whiskers 98%.
 
 import matplotlib.pyplot as plt
 
@@ -139,43 +140,36 @@ omega_5 = {
     for name, sampler in shown.items()
 }
 
-colours = {"exact": "0.4", "SCIR": "C0", "SGRLD": "C1"}
-figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained", width_ratios=(1, 1.2, 1.2))
-boxes = axes[0].boxplot(
+figure, axes = plt.subplot_mosaic([["rare", "rare"], ["sparse", "dense"]], figsize=(7, 6))
+axes["rare"].boxplot(
     [values / np.log(10) for values in omega_5.values()],
     whis=(1, 99),
     sym="",
-    widths=0.6,
-    patch_artist=True,
-    medianprops={"color": "black"},
+    widths=0.5,
+    tick_labels=list(omega_5),
+    orientation="horizontal",
 )
-axes[0].set_xticks(range(1, len(omega_5) + 1), list(omega_5))
-for box, name in zip(boxes["boxes"], omega_5, strict=True):
-    box.set(facecolor=colours[name], alpha=0.6)
-axes[0].yaxis.set_major_locator(plt.MultipleLocator(5))
-axes[0].yaxis.set_major_formatter(lambda power, position: f"$10^{{{power:.0f}}}$")
-axes[0].set_title(f"sparse: $\\omega_5$, minibatches of {n}")
-for ax, posterior in zip(axes[1:], ("sparse", "dense"), strict=True):
+axes["rare"].xaxis.set_major_formatter(lambda power, position: f"$10^{{{power:.0f}}}$")
+axes["rare"].set_title(f"draws of $\\omega_5$, sparse posterior, minibatches of {n}")
+for posterior in ("sparse", "dense"):
+    ax = axes[posterior]
     for name in SAMPLERS:
         distances = [found[posterior, name, size][0] for size in BATCH_SIZES]
-        ax.plot(BATCH_SIZES, distances, "o-", color=colours[name], label=name)
-    ax.axhline(exact[posterior], color=colours["exact"], ls="--", label="exact draws")
+        ax.plot(BATCH_SIZES, distances, "o-", label=name)
+    ax.axhline(exact[posterior], color="0.5", ls="--", label="exact draws")
     ax.set(xscale="log", ylim=(0, 0.55), xlabel="observations in a minibatch", title=f"{posterior} posterior")
     ax.set_xticks(BATCH_SIZES, [str(size) for size in BATCH_SIZES])
     ax.minorticks_off()
-axes[1].set_ylabel("distance from the posterior")
-axes[2].legend(frameon=False)
-for ax in axes:
-    ax.spines[["top", "right"]].set_visible(False)
+axes["sparse"].set_ylabel("distance from the posterior")
+axes["dense"].legend()
 plt.show()
 
 # %%
-# **On a sparse posterior SCIR comes as near as its minibatch noise allows, while no step size and no minibatch helps
-# SGRLD, which never visits the small probabilities; on a dense posterior the two are alike but for the smallest
+# **On a sparse posterior,** `SCIR` **comes as near as its minibatch noise allows. No step size and no minibatch helps**
+# `SGRLD`, **which never visits the small probabilities. On a dense posterior the two are alike but for the smallest
 # minibatches.**
 #
-# Two remarks for anyone who repeats this. The largest step sizes and the smallest minibatches cost SCIR accuracy as
-# well: a noisy shape adds variance in proportion to the step. And the best SGRLD here benefits from the short run: its
-# parameters start with a sum of 1001, their stationary distribution has a sum near 1, and at the step size that scores
-# best the sum is still on its way down; started at a sum of 1, it comes as near only with steps 25 times smaller or
-# more.
+# If you repeat this, note that the largest step sizes and the smallest minibatches cost `SCIR` accuracy as well, since
+# a noisy shape adds variance in proportion to the step. The best `SGRLD` here benefits from the short run. Its
+# parameters start with a sum of 1,001, far above the sum of their stationary distribution, and at the step size that
+# scores best the sum is still decreasing.

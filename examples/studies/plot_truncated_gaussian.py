@@ -2,10 +2,10 @@ r"""
 How do you draw from a Gaussian that is truncated by constraints?
 =================================================================
 
-Proportions :math:`x` of four ingredients, :math:`x_i \ge 0` and :math:`\sum_i x_i = 1`, are measured with Gaussian
-noise, several times. Under a flat prior their posterior is a Gaussian truncated by the faces of a simplex, and here
-most of the untruncated one lies outside the simplex. Geodesic samplers move along straight lines and are reflected at
-the faces, so every draw satisfies the constraints, from all the measurements or from minibatches of them.
+Proportions :math:`x` of four ingredients, :math:`x_i \ge 0` and :math:`\sum_i x_i = 1`, are measured several times with
+Gaussian noise. Under a flat prior their posterior is a Gaussian truncated by the faces of a simplex, and here most of
+the untruncated one lies outside the simplex. Geodesic samplers move along straight lines and are reflected at the
+faces, so every draw satisfies the constraints, whether they read all measurements or minibatches.
 
 In the user guide: :doc:`/user_guide/sphere`.
 """
@@ -24,7 +24,6 @@ from sk_sgmcmc.metrics import effective_sample_size
 from sk_sgmcmc.samplers import GMC, GSGNHT, SGGMC
 from sk_sgmcmc.targets import RestrictedGaussian
 
-SHARE = 1.0  # of the steps; less is faster and less exact
 N, SIGMA = 200, 2.0
 
 rng = np.random.default_rng(0)
@@ -45,7 +44,7 @@ print(f"{'exact':34s}" + "".join(f"{m:10.4f}" for m in inside.mean(axis=0)))
 # --------------
 
 N_CHAINS = 10
-steps = int(60_000 * SHARE)
+steps = 60_000
 batch = {"n_iter": steps, "batch_size": 50, "with_replacement": True, "thin": 10}
 # The sum over a minibatch times N/n, n rows drawn with replacement: N^2/n times the variance of a term.
 noise = N**2 / 50 * (y / SIGMA**2).var(axis=0).mean()
@@ -67,22 +66,23 @@ for label, (sampler, options) in runs.items():
     draws[label] = x.reshape(-1, 4)
 
 # %%
-# Marginals
-# ---------
+# Marginal distributions
+# ----------------------
+# Dotted lines are the true proportions.
 
 import matplotlib.pyplot as plt
 
-figure, axes = plt.subplots(1, 4, figsize=(9, 2.8), layout="constrained")
-for i, ax in enumerate(axes):
+figure, axes = plt.subplots(2, 2)
+for i, ax in enumerate(axes.flat):
     edges = np.linspace(0, np.quantile(inside[:, i], 0.999), 40)
     ax.hist(inside[:, i], edges, density=True, color="0.8", label="exact")
     for label, x in draws.items():
         ax.hist(x[:, i], edges, density=True, histtype="step", label=label)
     ax.axvline(truth[i], color="black", linewidth=1, linestyle=":")
     ax.set(xlabel=f"$x_{i + 1}$", yticks=[])
-figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize="small")
+figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
 plt.show()
 
 # %%
-# **By geodesic samplers reflected at the faces: every draw satisfies the constraints, whereas 94 of 100 draws of the
-# untruncated posterior do not, and minibatches of 50 rows give the same means within three standard errors.**
+# **With geodesic samplers reflected at the faces: every draw satisfies the constraints, while most draws of the
+# untruncated posterior do not. Minibatches of 50 rows give the same means within their errors.**

@@ -2,9 +2,9 @@
 Does a mixture of directions find the handwritten digits better than KMeans?
 ============================================================================
 
-An image of a digit drawn more lightly is the same digit: what counts is its direction as a vector of pixels. The same
-holds for a document, whatever its length. `VonMisesFisherMixture` gives each cluster a von Mises-Fisher distribution,
-with a concentration of its own; `~sklearn.cluster.KMeans` on the same unit rows looks for clusters of equal width.
+An image of a digit drawn more lightly is the same digit: only its direction as a vector of pixels matters.
+`VonMisesFisherMixture` gives each cluster a von Mises-Fisher distribution, with a concentration of its own.
+`~sklearn.cluster.KMeans` on the same unit rows finds clusters of equal width.
 
 In the user guide: :doc:`/user_guide/sphere`.
 """
@@ -13,8 +13,8 @@ In the user guide: :doc:`/user_guide/sphere`.
 # Three ways to ten clusters
 # --------------------------
 # The digits have several good clusterings, and a chain stays near the one that it found. ``fit`` then warns that the
-# draws have not converged. The scores of five seeds show how different these clusterings are, so the warnings are
-# switched off.
+# draws have not converged. The scores of five seeds show how different these clusterings are, so the page switches the
+# warnings off.
 
 import warnings
 
@@ -76,13 +76,13 @@ for bottom, top in ((0.0, 0.9), (0.9, 0.999), (0.999, 1.1)):
 
 import matplotlib.pyplot as plt
 
-figure, axes = plt.subplots(2, 5, figsize=(8, 4), layout="constrained")
+figure, axes = plt.subplots(2, 5, figsize=(7, 3.4))
 for k, ax in enumerate(axes.flat):
     ax.imshow(mixture.means_[k].reshape(8, 8), cmap="gray_r")
-    ax.set(xticks=[], yticks=[], title=f"$\\kappa$ {low[k]:.0f} to {high[k]:.0f}")
+    ax.set_title(f"$\\kappa$ {low[k]:.0f} to {high[k]:.0f}")
+    ax.set_axis_off()
 plt.show()
 
 # %%
-# **No: KMeans agrees a little better with the digits (adjusted Rand index 0.65 against 0.62). But the mixture shows
-# which of its labels to doubt: rows whose cluster is uncertain have the digit of its majority half as often as the
-# others.**
+# **No: KMeans agrees with the digits at least as well. But the mixture shows which of its labels are uncertain, and
+# rows in uncertain clusters have the digit of the cluster's majority much less often than the others.**
