@@ -418,7 +418,8 @@ class CountTopicModel(TopicsOfWords):
         draws until the stream has as many of its own. With ``init="soft"``, such a stream keeps its documents until
         they contain five million tokens. Each time they have grown by a quarter, sweeps over all of them continue.
         Each time they have doubled, or tripled if they contain more than 200,000 tokens, it restarts from them. At
-        most 100 draws, evenly spaced over all calls, are kept; ``burn_in`` is a share, or a number, of all steps so far.
+        most 100 draws, evenly spaced over all calls, are kept; ``burn_in`` is a share, or a number, of all steps so
+        far.
 
         A repeated block of at least 100 tokens, with the same rows in the same order, is recognised. Its documents are
         not counted again, but cause further sweeps over all documents, so several passes over the same blocks do not
