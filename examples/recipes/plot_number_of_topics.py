@@ -6,7 +6,7 @@ After this page you can compare several numbers of topics on the same
 held-out documents, see how precise the comparison is, and choose among
 the numbers that predict equally well.
 
-In the user guide: :doc:`/user_guide/reading_topics`.
+In the user guide: :doc:`/user_guide/scoring`.
 """
 
 # %%
