@@ -24,7 +24,7 @@ from sk_sgmcmc.topic._agreement import Agreement
 from sk_sgmcmc.topic._counts.word_prior import SeedWords
 from sk_sgmcmc.topic._dmr.intercepts import check_intercepts
 from sk_sgmcmc.topic._dmr.prevalence import check_clipped
-from sk_sgmcmc.topic._estimator.checks import check_duplicate_topics, check_moves
+from sk_sgmcmc.topic._estimator.checks import check_duplicate_topics, check_moves, check_shares
 from sk_sgmcmc.topic._minibatch.particles import ParticleTopicChain
 from sk_sgmcmc.topic._structural.keywords import KeywordPlaces, check_company, check_rates
 
@@ -42,6 +42,7 @@ def results(checks):
 # ------------------------------------------------------------------------------------------------------ each can fire
 
 RISING = np.linspace(0.0, 9.0, 100)[None] + np.random.default_rng(0).standard_normal((1, 100))
+CHANGING = np.linspace([10.0, 90.0], [50.0, 50.0], 60)  # tokens of two topics in each draw
 TOPICS = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]])
 
 
@@ -116,6 +117,7 @@ def of_trajectories(bounded):
 FIRES = {
     "not_converged": lambda: convergence_checks(Diagnosis({"x": RISING}), lambda _: "Use a larger n_iter."),
     "topics_still_change": of_changing_topics,
+    "shares_still_change": lambda: check_shares(SimpleNamespace(shape=(1,), n_tokens=lambda c: CHANGING)),
     "chains_disagree": of_chains_apart,
     "no_draws_kept": lambda: fit(BayesianLDA(3, n_iter=20, callbacks=lambda _, step: step >= 5), corpus()),
     "too_few_draws": lambda: fit(BayesianLDA(3, n_iter=20, random_state=0), corpus()),
@@ -198,6 +200,35 @@ def test_a_run_too_short_to_be_judged_says_so_without_a_warning():
     with pytest.warns(ConvergenceWarning, match="Convergence was not judged"):  # a line beside others
         warn_if_fired([*few, check_distance_from_mode(np.full((1, 20, 2), 9.0), 1.0)[0]])
     assert "too_few_draws" not in list(BayesianLDA(3, sampler="blob", n_iter=4).fit(corpus()).checks_["check"])
+
+
+@pytest.mark.parametrize(("shape", "fires"), [((60, 2), True), ((15, 2), None), ((60, 1), None)])
+def test_changing_shares_are_judged_with_enough_draws_of_two_topics_or_more(shape, fires):
+    draws = SimpleNamespace(shape=(1,), n_tokens=lambda c: CHANGING[: shape[0], : shape[1]])
+    checks = check_shares(draws)
+    assert [check.fired for check in checks] == ([] if fires is None else [fires])
+
+
+def test_shares_of_independent_draws_rarely_count_as_changing():
+    rng, fired = np.random.default_rng(0), 0
+    for _ in range(200):
+        n_tokens = 300 * rng.dirichlet(np.full(10, 5.0), size=60)  # as uncertain as those of a tiny corpus
+        fired += check_shares(SimpleNamespace(shape=(1,), n_tokens=lambda c, found=n_tokens: found))[0].fired
+    assert fired <= 2
+
+
+def test_shares_that_change_are_listed_without_a_warning_and_counts_follow_the_order_of_topics():
+    X = corpus()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = BayesianLDA(3, n_iter=200, random_state=0).fit(X)
+        warn_if_fired(check_shares(SimpleNamespace(shape=(1,), n_tokens=lambda c: CHANGING)))
+    assert "shares_still_change" in list(model.checks_["check"])
+    n_tokens = model._topic_draws.n_tokens(0)
+    assert n_tokens.shape == model._topic_draws.shape[1:3]
+    np.testing.assert_allclose(n_tokens.sum(axis=1), X.sum())
+    share = n_tokens.mean(axis=0) / X.sum()
+    np.testing.assert_allclose(share, np.asarray(model.topic_info(X)["share"]), atol=0.05)
 
 
 def test_a_run_issues_one_warning_with_a_line_for_each_check_that_fired():

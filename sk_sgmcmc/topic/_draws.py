@@ -126,6 +126,10 @@ class TopicDraws:
         """Mean over kept draws, (n_topics, n_features) of float64."""
         return self._components[c].mean(axis=0, dtype=np.float64)
 
+    def n_tokens(self, c):
+        """Numbers of tokens of the topics in each draw of chain ``c``, (n_kept, n_topics); None if not recorded."""
+        return None
+
     def align(self, c, metric, groups, n_rounds):
         """Align the topics of all draws of a chain, in place; returns the order of each draw, (n_kept, n_topics)."""
         orders = align_draws(self._components[c : c + 1], n_rounds, metric=metric, groups=groups)[0]
@@ -243,6 +247,10 @@ class ConditionalDraws(TopicDraws):
 
     def mean_of_chain(self, c):
         return self.records[c].mean_over(self.orders[c], self.word_priors[c])
+
+    def n_tokens(self, c):
+        counts = self.records[c].counts
+        return np.array([counts[s].mass[order] for s, order in enumerate(self.orders[c])])
 
     def align(self, c, metric, groups, n_rounds):
         """As for `TopicDraws`, but the orders come from the records; the other arguments are ignored."""

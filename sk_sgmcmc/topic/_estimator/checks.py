@@ -9,6 +9,7 @@ import numpy as np
 
 from ...chains.checks import (
     DUPLICATE_TOPICS,
+    SHARES_CHANGE,
     TOO_NARROW,
     TOO_WIDE,
     WIDE_TOPICS,
@@ -77,6 +78,38 @@ def check_unigram(table, probe, word_shares):
     )
     remedy = 'Use a smaller step_size, or "auto", or a larger n_iter.'
     return [WORSE_THAN_UNIGRAM.fired(unigram - reached, meaning, remedy)]
+
+
+def check_shares(draws):
+    """Check that topics have the same shares of the tokens in the first and the last third of the kept draws.
+
+    Differences below three times their mean for independent draws pass.
+
+    Parameters
+    ----------
+    draws : TopicDraws
+    """
+    return first_of_chains([_check_shares_of_chain(draws.n_tokens(c)) for c in range(draws.shape[0])])
+
+
+def _check_shares_of_chain(n_tokens):
+    """`check_shares` for one chain, given the topics' numbers of tokens in each draw, or None."""
+    if n_tokens is None or len(n_tokens) < MIN_KEPT or n_tokens.shape[1] < 2:
+        return []
+    shares = n_tokens / n_tokens.sum(axis=1, keepdims=True)
+    third = len(shares) // 3
+    first, last = shares[:third].mean(axis=0), shares[-third:].mean(axis=0)
+    change = np.abs(last - first).sum() / 2
+    noise = (shares[:third].std(axis=0) + shares[-third:].std(axis=0)).sum() / (2 * np.sqrt(np.pi * third))
+    if change <= max(SHARES_CHANGE.limit, 3 * noise):
+        return [SHARES_CHANGE.passed(change)]
+    k = int(np.argmax(np.abs(last - first)))
+    meaning = (
+        f"The shares of the topics still change: {change:.1%} of the tokens have another topic in the last third of "
+        f"the kept draws than in the first. The share of topic {k} changes most, from {first[k]:.3f} to {last[k]:.3f}. "
+        "Intervals of shares and of effects are too narrow."
+    )
+    return [SHARES_CHANGE.fired(change, meaning, "Use a larger n_iter before you report shares or effects.")]
 
 
 def check_spread(chains, draws, probe, prior_of, word_counts, prior_scale=None):

@@ -17,6 +17,7 @@ from ...base import all_or_nothing, fits_anew
 from ...chains.chain import DrawPlan, StreamPlan
 from ...chains.checks import (
     DUPLICATE_TOPICS,
+    SHARES_CHANGE,
     TOO_NARROW,
     TOO_WIDE,
     WORSE_THAN_UNIGRAM,
@@ -50,7 +51,7 @@ from .._results.covariates import Covariates, checked_outcomes
 from .._results.documents import proportion_draws
 from .._results.regression import plug_in_table, warn_of_short_documents
 from .._results.topics import merged, new_topics, refuse_merged
-from .checks import check_duplicate_topics, check_spread, check_unigram
+from .checks import check_duplicate_topics, check_shares, check_spread, check_unigram
 from .plan import (
     ChainConfig,
     checked_sweeps,
@@ -184,6 +185,7 @@ class CountTopicModel(TopicsOfWords):
     _check_definitions = (
         *TopicsOfWords._check_definitions,
         DUPLICATE_TOPICS,
+        SHARES_CHANGE,
         WORSE_THAN_UNIGRAM,
         TOO_NARROW,
         TOO_WIDE,
@@ -634,6 +636,7 @@ class CountTopicModel(TopicsOfWords):
             return found
         if self.init == "random":
             found += check_duplicate_topics(self.components_, self._topics_in_use())
+        found += check_shares(self._topic_draws.of_documents)
         data = chains[0].data.start
         probe = PredictiveProbe(data)
         prior_of = partial(self._prior_of_draw, data)
