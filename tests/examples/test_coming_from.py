@@ -136,7 +136,7 @@ BERTOPIC = {
     "merge_topics": lambda c: c.lda.merge_topics([[0, 2]]),
     "reduce_topics": lambda c: c.lda.merge_topics([0, 1]),
     "set_topic_labels": lambda c: setattr(c.lda.merge_topics([0, 1]), "topic_names_", ["sea", "rest"]),
-    "seed_topic_list": lambda c: StructuralTopicModel(3, keywords={"Sea": ["ocean"]}, n_iter=4).fit(
+    "seed_topic_list": lambda c: StructuralTopicModel(3, formula="~ 1", keywords={"Sea": ["ocean"]}, n_iter=4).fit(
         c.X, feature_names=c.words
     ),
     "topics_over_time": lambda c: c.lda.topics_over_time(c.X, c.year),
