@@ -129,8 +129,8 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
     n_iter_ : int
         Number of steps made.
     checks_ : DataFrame, or Bunch of columns if pandas is not installed
-        Checks of the draws of the last fit: ``check`` (its name), ``value``, ``limit`` and ``fired``. See "Warnings and
-        what to do" in the user guide.
+        Checks of the draws of the last fit: ``check`` (its name), ``value``, ``limit`` and ``fired``. Empty after
+        ``partial_fit`` has updated a topic model or a mixture. See "Warnings and what to do" in the user guide.
     trace_ : dict
         Held-out scores, if `HeldOutScore` was among the callbacks.
     n_features_in_, feature_names_in_
@@ -405,8 +405,9 @@ class BaseSGMCMC(CallbackSupport, BaseEstimator):
 
         A DataFrame, or Bunch of columns if pandas is not installed: ``check`` (its name), ``value``, ``limit``, and
         ``fired``, whether the value is beyond the limit. Checks that do not apply to the fit are left out. The table is
-        empty after an interrupted fit. If a chain kept fewer than 20 draws, its convergence was not judged:
-        ``too_few_draws`` has then fired, which is no warning by itself, since short runs are a choice.
+        empty after an interrupted fit, and after ``partial_fit`` has updated a topic model or a mixture. If a chain
+        kept fewer than 20 draws, its convergence was not judged: ``too_few_draws`` has then fired, which is no warning
+        by itself, since short runs are a choice.
         """
         if "_check_results" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no attribute 'checks_' before it is fitted.")

@@ -55,6 +55,7 @@ plt.show()
 # %%
 # Choose
 # ------
+# If the largest number has the best score, compare larger ones too.
 # Numbers within two errors of the best score predict equally well. The
 # smallest of them usually has the most stable topics.
 

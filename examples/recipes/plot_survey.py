@@ -61,7 +61,10 @@ print(survey.head(4).to_string(index=False, na_rep=""))
 # Choose the number of classes
 # ----------------------------
 # Take the smallest number whose ``difference`` from the best score is
-# within two of its errors of 0. Short fits of one chain will do.
+# within two of its errors of 0. With a few hundred rows, compare means
+# of five folds instead (:doc:`/user_guide/latent_classes`). Short fits
+# of one chain are enough to compare scores if ``fit`` does not warn;
+# otherwise, raise ``n_iter``.
 
 model = LatentClassModel(weights="survey", random_state=0)
 model.set_params(n_iter=600, n_chains=1)

@@ -579,8 +579,8 @@ class DMRTopicModel(BayesianLDA):
         Returns
         -------
         proportions : ndarray, lazy for a Dask array, of shape (n_samples, n_components)
-            Rows sum to 1, given the posterior mean of the topics and of the documents' priors; an empty document gets
-            its prior.
+            Fast approximation of the posterior means given the mean of the topics and of the documents' priors, as in
+            `BayesianLDA.transform`. Rows sum to 1; an empty document gets its prior.
         """
         return self._transform(X, metadata=metadata)
 

@@ -673,7 +673,8 @@ class CountTopicModel(TopicsOfWords):
             A fitted estimator with fewer topics; this one is unchanged. A new topic has the place of the first of its
             group, and the other topics keep their order. Names set by ``topic_names_`` are joined by " + ". A new topic
             is the mean of its group, weighted by the topics' shares of the fitted tokens. Its ``doc_topic_prior_`` is
-            the sum over the group, which is exact: sums of Dirichlet proportions have this Dirichlet distribution.
+            the sum over the group, which is exact: sums of Dirichlet proportions have this Dirichlet distribution. The
+            tables infer shares of documents again, so the share of a new topic is not the sum of the shares before.
             `partial_fit` and `resume` are refused after a merger.
 
         Examples
@@ -705,8 +706,9 @@ class CountTopicModel(TopicsOfWords):
         Returns
         -------
         proportions : ndarray, lazy for a Dask array, of shape (n_samples, n_components)
-            Posterior means given ``components_``; rows sum to 1. An empty document gets the prior. A document's row
-            does not depend on the other documents or on its position.
+            Fast approximation of the posterior means given ``components_``: rare topics come out slightly too large and
+            the commonest too small. For mean shares use `topic_info` or `topics_over_time`. Rows sum to 1. An empty
+            document gets the prior. A document's row does not depend on the other documents or on its position.
         """
         return self._transform(X)
 
