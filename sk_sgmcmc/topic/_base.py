@@ -280,6 +280,9 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     ) -> Table:
         """The documents with the largest proportion of each topic.
 
+        The proportions of twice as many documents, chosen by `transform`, are drawn and ordered by their means. Of
+        documents with equal rows in X only one is listed.
+
         Parameters
         ----------
         X : array-like or sparse of shape (n_samples, n_features)
@@ -287,7 +290,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         texts : array-like of str, shape (n_samples,), default=None
             The documents, for a column ``text``.
         n : int, default=5
-            Documents per topic.
+            Documents per topic, fewer if X has fewer different rows.
         interval : float, default=0.9
             Mass of the central credible interval.
         random_state, **params
@@ -296,8 +299,8 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         Returns
         -------
         table : DataFrame, or Bunch of columns if pandas is not installed
-            One row per document, ranked by `transform`: ``topic``, ``name``, ``rank``, ``document`` (its row in X),
-            ``proportion`` (mean over draws), ``low``, ``high``, and ``text`` if texts are given.
+            One row per document, in decreasing order of ``proportion``: ``topic``, ``name``, ``rank``, ``document``
+            (its row in X), ``proportion`` (mean over draws), ``low``, ``high``, and ``text`` if texts are passed.
 
         Examples
         --------
@@ -315,11 +318,12 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         n = checked_count("n", n)
         self._refuse_unknown(params)
         *_, texts = aligned(X, **params, texts=texts)
-        texts = documents.checked_texts(texts, self._filled(X, **params)[1].size)
-        chosen = documents.representatives(np.asarray(self._transform(X, **params)), n)
-        some = np.unique(chosen)
+        counts, filled = self._filled(X, **params)
+        texts = documents.checked_texts(texts, filled.size)
+        candidates = documents.candidates(np.asarray(self._transform(X, **params)), counts, n)
+        some = np.unique(candidates)
         draws = np.stack([each[some] for each in self._proportion_draws(X, _N_DRAWS, random_state, **params)])
-        return documents.document_table(chosen, draws, texts, interval, self.topic_names_)
+        return documents.document_table(candidates, draws, n, texts, interval, self.topic_names_)
 
     def topic_correlation(
         self, X: CountsLike, interval: float = 0.9, *, random_state: Seed = 0, **params: Any

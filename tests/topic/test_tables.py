@@ -372,23 +372,36 @@ def test_topic_info_gathers_what_describes_topics(model):
 def test_representative_documents_are_the_purest(model):
     texts = [f"text {i}" for i in range(120)]
     table = model.representative_docs(DATA.counts, texts, n=3)
-    proportions = model.transform(DATA.counts)
+    proportions, means = model.transform(DATA.counts), model.transform_draws(DATA.counts, n_draws=20).mean(axis=0)
     for k in range(3):
         rows = table[table["topic"] == k]
-        assert rows["document"].tolist() == np.argsort(-proportions[:, k], kind="stable")[:3].tolist()
+        candidates = np.argsort(-proportions[:, k], kind="stable")[:6]
+        assert rows["document"].tolist() == candidates[np.argsort(-means[candidates, k], kind="stable")][:3].tolist()
+        np.testing.assert_allclose(rows["proportion"], means[rows["document"], k])
+        assert np.all(np.diff(rows["proportion"]) <= 0.0) and rows["rank"].tolist() == [1, 2, 3]
         assert rows["text"].tolist() == [texts[i] for i in rows["document"]]
         assert np.all((rows["low"] <= rows["proportion"]) & (rows["proportion"] <= rows["high"]))
     assert "text" not in model.representative_docs(DATA.counts)
     with pytest.raises(ValueError, match="There are 2 texts, but X has 120"):
         model.representative_docs(DATA.counts, ["a", "b"])
-    some = model.representative_docs(DATA.counts, iter(texts), n=1)
-    assert some["text"].tolist() == table[table["rank"] == 1]["text"].tolist()
+    some = model.representative_docs(DATA.counts, iter(texts), n=3)
+    assert some["text"].tolist() == table["text"].tolist()
     for given in (0, "a text", {"a": "b"}, np.array([["a", "b"]] * 120)):
         with pytest.raises(ValueError, match="texts must be a list or an array with a text for each document; got"):
             model.representative_docs(DATA.counts, given)
     for n in (0, 1.5, "2"):
         with pytest.raises(ValueError, match=f"n={n!r} must be a whole number"):
             model.representative_docs(DATA.counts, n=n)
+
+
+def test_equal_documents_are_shown_once(model):
+    X = DATA.counts
+    once = model.representative_docs(X, n=4)
+    thrice = model.representative_docs(sparse.vstack([X, X[::-1], X]), n=4)
+    for name in once:
+        np.testing.assert_array_equal(once[name], thrice[name])
+    few = model.representative_docs(sparse.vstack([X[:2]] * 30), n=4)
+    assert len(few["rank"]) == 6 and sorted(set(few["document"])) == [0, 1]
 
 
 def test_correlations_are_those_of_the_draws(model):
