@@ -15,10 +15,21 @@ from ..utils._numbers import indices
 from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, AxesLike, Columns, FigureLike, FloatArray, IntArray
 from ..utils.blocks import CountsLike
-from ._base import FAINT, GREY, INK, Panels, check_interval, shortened, style_panel, topic_title, whiskers
+from ._base import (
+    COLOURS,
+    FAINT,
+    GREY,
+    INK,
+    Panels,
+    check_interval,
+    shortened,
+    style_panel,
+    topic_title,
+    value_label,
+    whiskers,
+)
 from ._similarity import names_of_content
 
-_COLOURS = "#1f4e79", "#c0504d", "#4f9d69", "#8064a2", "#c79a2b", "#3aa6b9", "#7f7f7f", "#b65fa3"
 _LONGEST_TITLE = 30  # largest number of characters of a title
 _MOST_TOPICS = 6  # largest number of topics shown by default
 _SHOWN = {
@@ -62,6 +73,10 @@ class PrevalenceDisplay(Panels):
     axes_ : ndarray of matplotlib Axes, shape (n_topics,)
     ax_ : matplotlib Axes
         The first panel.
+
+    See Also
+    --------
+    EffectsDisplay : Differences in prevalence between values of a covariate.
 
     Examples
     --------
@@ -158,8 +173,9 @@ class PrevalenceDisplay(Panels):
         """
         if not hasattr(estimator, "predict_prevalence"):
             raise TypeError(
-                f"PrevalenceDisplay shows how topics follow metadata, which {type(estimator).__name__} does not model; "
-                "give a DMRTopicModel."
+                f"PrevalenceDisplay requires a fitted DMRTopicModel or StructuralTopicModel; got "
+                f"{type(estimator).__name__}."
+                + (' Use EffectsDisplay, or `effects(covariate, kind="prevalence")`.' * hasattr(estimator, "effects"))
             )
         check_is_fitted(estimator)
         check_interval(interval)
@@ -219,10 +235,10 @@ class PrevalenceDisplay(Panels):
             if is_below:
                 panel.axhline(0.0, color=GREY, linewidth=0.8, zorder=1)
             for g, group in enumerate(self.groups):
-                colour = _COLOURS[g % len(_COLOURS)]
+                colour = COLOURS[g % len(COLOURS)]
                 ends = self.prevalence[i, g], self.low[i, g], self.high[i, g]
-                label = f"{group:g}" if isinstance(group, float) else str(group)
-                (_line if is_line else _points)(panel, self.values, ends, colour, label, g, len(self.groups))
+                draw = _line if is_line else _points
+                draw(panel, self.values, ends, colour, value_label(group), g, len(self.groups))
             if not is_line:
                 panel.set_xticks(np.arange(self.values.size), [shortened(str(value)) for value in self.values])
                 panel.set_xlim(-0.5, self.values.size - 0.5)

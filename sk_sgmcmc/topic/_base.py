@@ -313,7 +313,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
         >>> texts = ["a day at sea", "fishing", "the moon", "stars"] * 10
         >>> np.asarray(lda.representative_docs(X, texts, n=1)["text"]).tolist()
-        ['the moon', 'fishing']
+        ['stars', 'fishing']
         """
         n = checked_count("n", n)
         self._refuse_unknown(params)

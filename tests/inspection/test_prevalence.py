@@ -157,7 +157,7 @@ def test_what_cannot_be_shown_is_refused(model, plt):
     ):
         with pytest.raises(ValueError, match=message):
             PrevalenceDisplay.from_estimator(model, arguments[0], **(arguments[1] if len(arguments) > 1 else {}))
-    with pytest.raises(TypeError, match="BayesianLDA does not model"):
+    with pytest.raises(TypeError, match="got BayesianLDA"):
         PrevalenceDisplay.from_estimator(BayesianLDA(2, n_iter=4).fit(DATA.counts), "year")
     with pytest.raises(TypeError, match="name of a covariate"):
         PrevalenceDisplay.from_estimator(model, YEAR)
