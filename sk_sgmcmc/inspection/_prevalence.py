@@ -52,7 +52,8 @@ class PrevalenceDisplay(Panels):
     names : ndarray of str, shape (n_topics,)
         Titles of the panels.
     values : ndarray of shape (n_values,)
-        Values of the covariate: ascending numbers, or levels.
+        Values of the covariate: ascending floats, which are joined by lines, or levels in an array of objects, which
+        are shown as points.
     groups : list
         Levels of ``by``; [None] if ``by`` is None.
     prevalence : ndarray of shape (n_topics, n_groups, n_values)
@@ -143,8 +144,9 @@ class PrevalenceDisplay(Panels):
             prior. The first two are regressions, whose lines may leave the range from 0 to 1 where there are few
             documents; the prior stays within it. Has no effect on rows of metadata, which are predicted by the prior.
         at : list of values, default=None
-            Values of the covariate. None: all levels; for a numeric covariate, ``n_points`` over its range, and for
-            each group over the range in which it was observed.
+            Values of the covariate. None: all levels, or both values of a numeric covariate that has only two, which
+            are shown as points; for other numeric covariates, ``n_points`` over the range, and for each group over the
+            range in which it was observed.
         given : dict, default=None
             Fixed values of other covariates.
         groups : array-like of shape (n_documents,), default=None
@@ -240,7 +242,7 @@ class PrevalenceDisplay(Panels):
                 draw = _line if is_line else _points
                 draw(panel, self.values, ends, colour, value_label(group), g, len(self.groups))
             if not is_line:
-                panel.set_xticks(np.arange(self.values.size), [shortened(str(value)) for value in self.values])
+                panel.set_xticks(np.arange(self.values.size), [shortened(value_label(value)) for value in self.values])
                 panel.set_xlim(-0.5, self.values.size - 0.5)
                 crowded = sum(len(str(value)) for value in self.values) > 24
                 panel.tick_params(axis="x", rotation=30 if crowded else 0)
@@ -298,15 +300,7 @@ def _averaged(made, average, covariate, by, at, interval, n_points):
     if taken or covariate == by:
         raise ValueError(f"{(taken or [by])[0]!r} can be one of the horizontal axis, by and given; choose one.")
     groups = [None] if by is None else average.values(by)
-    if at is not None or not average.is_number(covariate):
-        values = average.values(covariate, at)
-    else:
-        seen, _ = average.seen(covariate)
-        if not n_points >= 2:
-            raise ValueError(f"n_points={n_points} must be at least 2.")
-        values = np.linspace(seen[0], seen[-1], int(n_points)).tolist()
-    if average.is_number(covariate):
-        values = sorted(map(float, values))
+    values, is_curve = _values_on_axis(average, covariate, at, n_points)
     settings, cells, room = [], [], (len(groups), len(values))
     keeps_to_range = by is not None and at is None and average.is_number(covariate) and not average.is_number(by)
     for g, group in enumerate(groups):
@@ -314,7 +308,9 @@ def _averaged(made, average, covariate, by, at, interval, n_points):
         if keeps_to_range:
             seen, _ = average.seen(covariate, (by, group))
             first, last = (seen[0], seen[-1]) if seen.size else (np.inf, -np.inf)
-            margin = 0.5 * (values[1] - values[0])  # include the grid points nearest to the ends of the range
+            margin = (
+                0.5 * (values[-1] - values[0]) / max(len(values) - 1, 1)
+            )  # include the grid points nearest to the ends of the range
             first, last = first - margin, last + margin
         for v, value in enumerate(values):
             if not average.is_number(covariate) or first <= value <= last:
@@ -325,7 +321,23 @@ def _averaged(made, average, covariate, by, at, interval, n_points):
         table = np.full((len(part), *room), np.nan)
         table[:, [g for g, _ in cells], [v for _, v in cells]] = part
         out.append(table)
-    return _as_values(values, average.is_number(covariate)), groups, *out
+    return _as_values(values, is_curve), groups, *out
+
+
+def _values_on_axis(average, covariate, at, n_points):
+    """Values of the horizontal axis, and whether lines join them."""
+    if not average.is_number(covariate):
+        return average.values(covariate, at), False
+    seen, _ = average.seen(covariate)
+    if at is not None:
+        values = average.values(covariate, at)
+    elif seen.size <= 2:
+        values = seen
+    elif n_points >= 2:
+        values = np.linspace(seen[0], seen[-1], int(n_points))
+    else:
+        raise ValueError(f"n_points={n_points} must be at least 2.")
+    return sorted(map(float, values)), max(seen.size, len(values)) > 2
 
 
 def _predicted(estimator, metadata, by, interval):
@@ -357,11 +369,11 @@ def _predicted(estimator, metadata, by, interval):
         table = np.full((part.shape[1], len(groups) * values.size), np.nan)
         table[:, cells] = part.T
         out.append(table.reshape(part.shape[1], len(groups), values.size))
-    return str(axis[0]), _as_values(values, is_number), list(groups), *out
+    return str(axis[0]), _as_values(values, is_number and values.size > 2), list(groups), *out
 
 
-def _as_values(values, is_number):
-    return np.asarray(values, dtype=np.float64) if is_number else np.array([*values, None], dtype=object)[:-1]
+def _as_values(values, is_curve):
+    return np.asarray(values, dtype=np.float64) if is_curve else np.array([*values, None], dtype=object)[:-1]
 
 
 def _chosen_topics(topics, mean):
