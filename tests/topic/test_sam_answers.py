@@ -267,3 +267,6 @@ def test_tables_of_documents_work_for_directions(fitted):
 def test_texts_are_referred_to_a_vectorizer():
     with pytest.raises(ValueError, match=r"SphericalAdmixtureModel reads directions.*TfidfVectorizer\(\)"):
         SphericalAdmixtureModel(2).fit(["a day at sea", "the moon"])
+    model = SphericalAdmixtureModel(2, n_iter=4, random_state=0).fit(np.eye(4) + 0.1)
+    with pytest.raises(ValueError, match=r"pass vectorizer\.transform\(X\)"):
+        model.transform(["a day at sea", "the moon"])

@@ -152,7 +152,7 @@ def gather(estimator, X, shown, texts, *, metadata, groups, times, n_bins, of, i
     """Compute the `Contents` of a report on the topics ``shown``, indices of topics of a fitted model."""
     params = {} if metadata is None else {"metadata": metadata}
     metadata, groups, times, texts = aligned(X, metadata=metadata, groups=groups, times=times, texts=texts)
-    estimator._refuse_unknown(params)
+    estimator._refuse_unknown(params, "topic_report")
     counts, filled = estimator._filled(X, **params)
     texts = documents.checked_texts(texts, filled.size)
     groups = None if groups is None else _checked_groups(groups, filled.size)
