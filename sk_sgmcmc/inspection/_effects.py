@@ -7,8 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..mixture import LatentClassModel
-from ..topic import DMRTopicModel
 from ..utils._numbers import indices
 from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, AxesLike, FigureLike, FloatArray, IntArray
@@ -91,7 +89,7 @@ class EffectsDisplay(Panels):
     @classmethod
     def from_estimator(
         cls,
-        estimator: DMRTopicModel | LatentClassModel,
+        estimator: Any,
         covariate: str,
         *,
         at: Any = None,
