@@ -12,6 +12,7 @@ from .utils._containers import refuse_containers
 from .utils._numbers import holds_texts
 from .utils._sklearn import validate_data
 from .utils._warnings import warn_user
+from .utils.corpus import TRANSFORM_TEXTS
 
 _FAST = 3.0  # mean squared velocity above which the step size is too large; defaults on text give 0.98 to 1.28
 _SETTLED = 20  # steps after which velocities at a default step size are stationary
@@ -117,9 +118,9 @@ def check_unit_rows(estimator, X, *, reset):
     """Check X and return it as unit rows in CSR of float64, for an estimator with a parameter ``normalize``."""
     refuse_containers(X)
     if holds_texts(X):
+        remedy = "sklearn.feature_extraction.text.TfidfVectorizer().fit_transform(X)." if reset else TRANSFORM_TEXTS
         raise ValueError(
-            f"X holds texts (strings), but {type(estimator).__name__} reads directions, rows of numbers; pass "
-            "sklearn.feature_extraction.text.TfidfVectorizer().fit_transform(X)."
+            f"X holds texts (strings), but {type(estimator).__name__} reads directions, rows of numbers; pass {remedy}"
         )
     X = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
     if X.shape[1] < 2:

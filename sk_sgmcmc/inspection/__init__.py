@@ -7,6 +7,7 @@ from ._clusters import CoClusteringDisplay, ProfileDisplay
 from ._contrasts import WordContrastDisplay
 from ._displays import TopicWordsDisplay, TraceDisplay
 from ._documents import TopicDocumentsDisplay, TopicsOverTimeDisplay
+from ._effects import EffectsDisplay
 from ._export import to_arviz, to_pyldavis
 from ._keywords import KeywordDisplay
 from ._n_components import NumberOfTopicsDisplay
@@ -16,6 +17,7 @@ from ._similarity import TopicHierarchyDisplay, TopicMapDisplay
 
 __all__ = [
     "CoClusteringDisplay",
+    "EffectsDisplay",
     "KeywordDisplay",
     "NumberOfTopicsDisplay",
     "PrevalenceDisplay",

@@ -1,12 +1,16 @@
 """Base class of displays with panels, and helpers that displays share, such as colours and checks."""
 
+import textwrap
+
 import numpy as np
 
 from ..utils._numbers import checked_count
 
 INK, BAR, WHISKER = "#333333", "#8fb8d8", "#1f4e79"
+COLOURS = "#1f4e79", "#c0504d", "#4f9d69", "#8064a2", "#c79a2b", "#3aa6b9", "#7f7f7f", "#b65fa3"
 GREY, FAINT, GRID = "#666666", "#bbbbbb", "#e6e6e6"
 LONGEST, LONGEST_NAME = 18, 28  # largest number of characters shown of a word, and of a topic's name
+CHARACTER = 0.075  # approximate width of a character of size 9, in inches
 
 
 def pyplot(whom):
@@ -24,17 +28,28 @@ def shortened(word, longest=LONGEST):
     return word.replace("$", r"\$")
 
 
+def value_label(value):
+    """Text of a value of a covariate, with at most six digits of a number."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def wrapped(label, panel):
+    """Break the label of a panel's horizontal axis into lines that fit its width."""
+    inches = panel.bbox.width / panel.figure.dpi
+    return "\n".join(textwrap.wrap(label, max(20, int(inches / CHARACTER))))
+
+
 def check_interval(interval):
     """Raise if ``interval`` is None, which tables allow but displays do not."""
     if interval is None:
         raise ValueError("interval=None; a display shows intervals, for example interval=0.9.")
 
 
-def topic_title(topic, label):
-    """Title of a topic's panel: its number, and its label if it has one."""
+def topic_title(topic, label, what="topic"):
+    """Title of a topic, or of ``what``: its number, and its label if it has one."""
     if label and label.startswith(f"{topic}_"):  # default names already begin with the number
         return label
-    return f"topic {topic}" + (f": {label}" if label else "")
+    return f"{what} {topic}" + (f": {label}" if label else "")
 
 
 def whiskers(mean, low, high):

@@ -12,9 +12,22 @@ from ..topic import StructuralTopicModel
 from ..utils._numbers import indices
 from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, AxesLike, FigureLike, FloatArray, IntArray
-from ._base import FAINT, GREY, INK, LONGEST, Panels, check_interval, shortened, style_panel, topic_title, whiskers
+from ._base import (
+    CHARACTER,
+    COLOURS,
+    FAINT,
+    GREY,
+    INK,
+    LONGEST,
+    Panels,
+    check_interval,
+    shortened,
+    style_panel,
+    topic_title,
+    whiskers,
+)
 
-_COLOURS = "#1f4e79", "#c0504d"
+_LONGEST_GROUP = 20  # largest number of characters shown of a group's name
 
 
 @keyword_parameters
@@ -166,7 +179,7 @@ class WordContrastDisplay(Panels):
         for i, panel in enumerate(self.axes_):
             mean, places = self.log_ratio[i], np.arange(len(self.words[i]))
             sides = whiskers(mean, self.low[i], self.high[i])
-            for sign, colour in zip((1, -1), _COLOURS, strict=True):
+            for sign, colour in zip((1, -1), COLOURS[:2], strict=True):
                 own = mean * sign > 0
                 panel.errorbar(
                     mean[own], places[own], xerr=sides[:, own], fmt="o", markersize=4, color=colour, elinewidth=1.4,
@@ -181,9 +194,16 @@ class WordContrastDisplay(Panels):
             panel.tick_params(axis="x", labelsize=8, labelcolor=GREY, color=FAINT)
             style_panel(panel, spines=("bottom",), grid="x")
         if ax is None:
-            label = f"← {self.a}     log ratio of probabilities: mean and {self.interval:.0%} interval     {self.b} →"
-            self.figure_.supxlabel(label, fontsize=9, color=GREY)
+            self.figure_.supxlabel(self._axis_label(), fontsize=9, color=GREY)
         return self
+
+    def _axis_label(self):
+        """The quantity between the names of the groups, or below them if it would be wider than the figure."""
+        title = f"log ratio of probabilities: mean and {self.interval:.0%} interval"
+        a, b = shortened(self.a, _LONGEST_GROUP), shortened(self.b, _LONGEST_GROUP)
+        one_line = f"← {a}     {title}     {b} →"
+        width = self.figure_.bbox.width / self.figure_.dpi
+        return one_line if CHARACTER * len(one_line) < width else f"← {a}          {b} →\n{title}"
 
     def _size(self, n_rows, n_columns):
         of_words = 0.075 * min(LONGEST, max(len(word) for words in self.words for word in words))

@@ -15,10 +15,21 @@ from ..utils._numbers import indices
 from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, AxesLike, Columns, FigureLike, FloatArray, IntArray
 from ..utils.blocks import CountsLike
-from ._base import FAINT, GREY, INK, Panels, check_interval, shortened, style_panel, topic_title, whiskers
+from ._base import (
+    COLOURS,
+    FAINT,
+    GREY,
+    INK,
+    Panels,
+    check_interval,
+    shortened,
+    style_panel,
+    topic_title,
+    value_label,
+    whiskers,
+)
 from ._similarity import names_of_content
 
-_COLOURS = "#1f4e79", "#c0504d", "#4f9d69", "#8064a2", "#c79a2b", "#3aa6b9", "#7f7f7f", "#b65fa3"
 _LONGEST_TITLE = 30  # largest number of characters of a title
 _MOST_TOPICS = 6  # largest number of topics shown by default
 _SHOWN = {
@@ -41,7 +52,8 @@ class PrevalenceDisplay(Panels):
     names : ndarray of str, shape (n_topics,)
         Titles of the panels.
     values : ndarray of shape (n_values,)
-        Values of the covariate: ascending numbers, or levels.
+        Values of the covariate: ascending floats, which are joined by lines, or levels in an array of objects, which
+        are shown as points.
     groups : list
         Levels of ``by``; [None] if ``by`` is None.
     prevalence : ndarray of shape (n_topics, n_groups, n_values)
@@ -62,6 +74,10 @@ class PrevalenceDisplay(Panels):
     axes_ : ndarray of matplotlib Axes, shape (n_topics,)
     ax_ : matplotlib Axes
         The first panel.
+
+    See Also
+    --------
+    EffectsDisplay : Differences in prevalence between values of a covariate.
 
     Examples
     --------
@@ -128,8 +144,9 @@ class PrevalenceDisplay(Panels):
             prior. The first two are regressions, whose lines may leave the range from 0 to 1 where there are few
             documents; the prior stays within it. Has no effect on rows of metadata, which are predicted by the prior.
         at : list of values, default=None
-            Values of the covariate. None: all levels; for a numeric covariate, ``n_points`` over its range, and for
-            each group over the range in which it was observed.
+            Values of the covariate. None: all levels, or both values of a numeric covariate that has only two, which
+            are shown as points; for other numeric covariates, ``n_points`` over the range, and for each group over the
+            range in which it was observed.
         given : dict, default=None
             Fixed values of other covariates.
         groups : array-like of shape (n_documents,), default=None
@@ -158,8 +175,9 @@ class PrevalenceDisplay(Panels):
         """
         if not hasattr(estimator, "predict_prevalence"):
             raise TypeError(
-                f"PrevalenceDisplay shows how topics follow metadata, which {type(estimator).__name__} does not model; "
-                "give a DMRTopicModel."
+                f"PrevalenceDisplay requires a fitted DMRTopicModel or StructuralTopicModel; got "
+                f"{type(estimator).__name__}."
+                + (' Use EffectsDisplay, or `effects(covariate, kind="prevalence")`.' * hasattr(estimator, "effects"))
             )
         check_is_fitted(estimator)
         check_interval(interval)
@@ -219,12 +237,12 @@ class PrevalenceDisplay(Panels):
             if is_below:
                 panel.axhline(0.0, color=GREY, linewidth=0.8, zorder=1)
             for g, group in enumerate(self.groups):
-                colour = _COLOURS[g % len(_COLOURS)]
+                colour = COLOURS[g % len(COLOURS)]
                 ends = self.prevalence[i, g], self.low[i, g], self.high[i, g]
-                label = f"{group:g}" if isinstance(group, float) else str(group)
-                (_line if is_line else _points)(panel, self.values, ends, colour, label, g, len(self.groups))
+                draw = _line if is_line else _points
+                draw(panel, self.values, ends, colour, value_label(group), g, len(self.groups))
             if not is_line:
-                panel.set_xticks(np.arange(self.values.size), [shortened(str(value)) for value in self.values])
+                panel.set_xticks(np.arange(self.values.size), [shortened(value_label(value)) for value in self.values])
                 panel.set_xlim(-0.5, self.values.size - 0.5)
                 crowded = sum(len(str(value)) for value in self.values) > 24
                 panel.tick_params(axis="x", rotation=30 if crowded else 0)
@@ -282,15 +300,7 @@ def _averaged(made, average, covariate, by, at, interval, n_points):
     if taken or covariate == by:
         raise ValueError(f"{(taken or [by])[0]!r} can be one of the horizontal axis, by and given; choose one.")
     groups = [None] if by is None else average.values(by)
-    if at is not None or not average.is_number(covariate):
-        values = average.values(covariate, at)
-    else:
-        seen, _ = average.seen(covariate)
-        if not n_points >= 2:
-            raise ValueError(f"n_points={n_points} must be at least 2.")
-        values = np.linspace(seen[0], seen[-1], int(n_points)).tolist()
-    if average.is_number(covariate):
-        values = sorted(map(float, values))
+    values, is_curve = _values_on_axis(average, covariate, at, n_points)
     settings, cells, room = [], [], (len(groups), len(values))
     keeps_to_range = by is not None and at is None and average.is_number(covariate) and not average.is_number(by)
     for g, group in enumerate(groups):
@@ -298,7 +308,9 @@ def _averaged(made, average, covariate, by, at, interval, n_points):
         if keeps_to_range:
             seen, _ = average.seen(covariate, (by, group))
             first, last = (seen[0], seen[-1]) if seen.size else (np.inf, -np.inf)
-            margin = 0.5 * (values[1] - values[0])  # include the grid points nearest to the ends of the range
+            margin = (
+                0.5 * (values[-1] - values[0]) / max(len(values) - 1, 1)
+            )  # include the grid points nearest to the ends of the range
             first, last = first - margin, last + margin
         for v, value in enumerate(values):
             if not average.is_number(covariate) or first <= value <= last:
@@ -309,7 +321,23 @@ def _averaged(made, average, covariate, by, at, interval, n_points):
         table = np.full((len(part), *room), np.nan)
         table[:, [g for g, _ in cells], [v for _, v in cells]] = part
         out.append(table)
-    return _as_values(values, average.is_number(covariate)), groups, *out
+    return _as_values(values, is_curve), groups, *out
+
+
+def _values_on_axis(average, covariate, at, n_points):
+    """Values of the horizontal axis, and whether lines join them."""
+    if not average.is_number(covariate):
+        return average.values(covariate, at), False
+    seen, _ = average.seen(covariate)
+    if at is not None:
+        values = average.values(covariate, at)
+    elif seen.size <= 2:
+        values = seen
+    elif n_points >= 2:
+        values = np.linspace(seen[0], seen[-1], int(n_points))
+    else:
+        raise ValueError(f"n_points={n_points} must be at least 2.")
+    return sorted(map(float, values)), max(seen.size, len(values)) > 2
 
 
 def _predicted(estimator, metadata, by, interval):
@@ -341,11 +369,11 @@ def _predicted(estimator, metadata, by, interval):
         table = np.full((part.shape[1], len(groups) * values.size), np.nan)
         table[:, cells] = part.T
         out.append(table.reshape(part.shape[1], len(groups), values.size))
-    return str(axis[0]), _as_values(values, is_number), list(groups), *out
+    return str(axis[0]), _as_values(values, is_number and values.size > 2), list(groups), *out
 
 
-def _as_values(values, is_number):
-    return np.asarray(values, dtype=np.float64) if is_number else np.array([*values, None], dtype=object)[:-1]
+def _as_values(values, is_curve):
+    return np.asarray(values, dtype=np.float64) if is_curve else np.array([*values, None], dtype=object)[:-1]
 
 
 def _chosen_topics(topics, mean):

@@ -69,8 +69,13 @@ def distances_between(topics, kind):
 
 def names_of_content(estimator, topics):
     """Names of topics; empty for default names, which consist of the name of the class and a number."""
+    return without_numbered(estimator, estimator.topic_names_[topics])
+
+
+def without_numbered(estimator, names):
+    """The names, with those that consist of the name of the estimator's class and a number replaced by ""."""
     numbered = re.compile(rf"{type(estimator).__name__.lower()}\d+")
-    return ["" if numbered.fullmatch(name) else name for name in estimator.topic_names_[topics]]
+    return ["" if numbered.fullmatch(name) else name for name in names]
 
 
 def given_names(estimator, topics):

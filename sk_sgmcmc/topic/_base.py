@@ -243,24 +243,24 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         (30, 3, 2)
         >>> low, high = np.quantile(draws, [0.05, 0.95], axis=0, method="weibull")
         """
-        self._refuse_unknown(params)
+        self._refuse_unknown(params, "transform_draws")
         check_is_fitted(self)
         if n_draws is not None:
             check_at_most_kept(n_draws, self._topic_draws.shape[1])
         draws = self._proportion_draws(X, n_draws, random_state, **params)
         return as_precise_as(X, np.stack(list(draws)))
 
-    def _refuse_unknown(self, params):
-        """Raise for keyword arguments that `transform` does not have, with the names that the caller wrote."""
+    def _refuse_unknown(self, params, method):
+        """Raise for keyword arguments of ``method`` that `transform` does not have, as the caller wrote them."""
         known = [name for name in signature(self.transform).parameters if name != "X"]
         for name in params:
             if name not in known:
-                also = f"; beyond its own it takes {', '.join(known)}" if known else ""
-                raise TypeError(f"Unexpected keyword argument {name!r} for a {type(self).__name__}{also}.")
+                also = f" Besides its own arguments, it takes {', '.join(known)}." if known else ""
+                raise TypeError(f"{type(self).__name__}: `{method}` got an unexpected keyword argument {name!r}.{also}")
 
-    def _table_draws(self, X, random_state, params):
+    def _table_draws(self, X, random_state, params, method):
         """The counts, which documents have words, and draws of the proportions to average over documents."""
-        self._refuse_unknown(params)
+        self._refuse_unknown(params, method)
         counts, filled = self._filled(X, **params)
         return counts, filled, self._draws_to_average(X, np.zeros(filled.size), random_state, params)
 
@@ -280,6 +280,9 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     ) -> Table:
         """The documents with the largest proportion of each topic.
 
+        The proportions of twice as many documents, chosen by `transform`, are drawn and ordered by their means. Of
+        documents with equal rows in X only one is listed.
+
         Parameters
         ----------
         X : array-like or sparse of shape (n_samples, n_features)
@@ -287,7 +290,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         texts : array-like of str, shape (n_samples,), default=None
             The documents, for a column ``text``.
         n : int, default=5
-            Documents per topic.
+            Documents per topic, fewer if X has fewer different rows.
         interval : float, default=0.9
             Mass of the central credible interval.
         random_state, **params
@@ -296,8 +299,8 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         Returns
         -------
         table : DataFrame, or Bunch of columns if pandas is not installed
-            One row per document, ranked by `transform`: ``topic``, ``name``, ``rank``, ``document`` (its row in X),
-            ``proportion`` (mean over draws), ``low``, ``high``, and ``text`` if texts are given.
+            One row per document, in decreasing order of ``proportion``: ``topic``, ``name``, ``rank``, ``document``
+            (its row in X), ``proportion`` (mean over draws), ``low``, ``high``, and ``text`` if texts are passed.
 
         Examples
         --------
@@ -310,16 +313,17 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         >>> lda = lda.fit(X, feature_names=["sea", "fish", "moon", "star"])
         >>> texts = ["a day at sea", "fishing", "the moon", "stars"] * 10
         >>> np.asarray(lda.representative_docs(X, texts, n=1)["text"]).tolist()
-        ['the moon', 'fishing']
+        ['stars', 'fishing']
         """
         n = checked_count("n", n)
-        self._refuse_unknown(params)
+        self._refuse_unknown(params, "representative_docs")
         *_, texts = aligned(X, **params, texts=texts)
-        texts = documents.checked_texts(texts, self._filled(X, **params)[1].size)
-        chosen = documents.representatives(np.asarray(self._transform(X, **params)), n)
-        some = np.unique(chosen)
+        counts, filled = self._filled(X, **params)
+        texts = documents.checked_texts(texts, filled.size)
+        candidates = documents.candidates(np.asarray(self._transform(X, **params)), counts, n)
+        some = np.unique(candidates)
         draws = np.stack([each[some] for each in self._proportion_draws(X, _N_DRAWS, random_state, **params)])
-        return documents.document_table(chosen, draws, texts, interval, self.topic_names_)
+        return documents.document_table(candidates, draws, n, texts, interval, self.topic_names_)
 
     def topic_correlation(
         self, X: CountsLike, interval: float = 0.9, *, random_state: Seed = 0, **params: Any
@@ -353,7 +357,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         >>> np.asarray(lda.topic_correlation(X)["correlation"]).round(1).tolist()
         [-1.0]
         """
-        _, filled, draws = self._table_draws(X, random_state, params)
+        _, filled, draws = self._table_draws(X, random_state, params, "topic_correlation")
         return documents.correlation_table([each[filled] for each in draws], interval, self.topic_names_)
 
     def topics_over_time(
@@ -413,7 +417,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         ... )
         ([2000, 2000, 2001, 2001], [0.0, 1.0, 1.0, 0.0])
         """
-        self._refuse_unknown(params)
+        self._refuse_unknown(params, "topics_over_time")
         interval_tails(interval)
         if of not in ("documents", "population"):
             raise ValueError(f'`of` must be "documents" or "population"; got {of!r}.')

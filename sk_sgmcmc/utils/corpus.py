@@ -96,13 +96,17 @@ def _refuse_bad_values(values, input_name, whom):
         )
 
 
-def refuse_texts(X, whom):
+TRANSFORM_TEXTS = "vectorizer.transform(X), with the vectorizer whose counts were passed to `fit`."
+
+
+def refuse_texts(X, whom, is_fitted=False):
     """Raise if X contains texts, which a model of counts cannot read."""
     refuse_containers(X)
     if holds_texts(X):
+        remedy = "sklearn.feature_extraction.text.CountVectorizer().fit_transform(X)."
         raise ValueError(
             f"X holds texts (strings), but {whom} reads counts of words, in 2D; pass "
-            "sklearn.feature_extraction.text.CountVectorizer().fit_transform(X)."
+            f"{TRANSFORM_TEXTS if is_fitted else remedy}"
         )
 
 

@@ -55,7 +55,10 @@ STM = {
         inspection.TopicMapDisplay.from_estimator(c.lda),
         inspection.WordContrastDisplay.from_estimator(c.structural, "D", "R"),
     ),
-    "plot.estimateEffect": lambda c: inspection.PrevalenceDisplay.from_estimator(c.dmr, "year", by="party"),
+    "plot.estimateEffect": lambda c: (
+        inspection.PrevalenceDisplay.from_estimator(c.dmr, "year", by="party"),
+        inspection.EffectsDisplay.from_estimator(c.dmr, "party"),
+    ),
     "plot.searchK": lambda c: inspection.NumberOfTopicsDisplay.from_search(c.search),
     "plotModels": lambda c: c.chains.chains_agree_,
     "plotQuote": lambda c: inspection.TopicDocumentsDisplay.from_estimator(c.lda, c.X, c.texts),

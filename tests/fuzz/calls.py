@@ -26,7 +26,8 @@ ANSWERS = {
 PROPERTIES = ("checks_", "diagnostics_", "topic_names_", "topic_stability_")
 
 _PLOTS = {
-    "CoClusteringDisplay": True, "KeywordDisplay": False, "PrevalenceDisplay": False, "ProfileDisplay": False,
+    "CoClusteringDisplay": True, "EffectsDisplay": False, "KeywordDisplay": False, "PrevalenceDisplay": False,
+    "ProfileDisplay": False,
     "TopicDocumentsDisplay": True, "TopicHierarchyDisplay": False, "TopicMapDisplay": True,
     "TopicWordsDisplay": False, "TopicsOverTimeDisplay": True, "TraceDisplay": False, "WordContrastDisplay": False,
 }  # fmt: skip
@@ -37,7 +38,7 @@ PLOTS = {
 }
 # By a method that an estimator must have for its plot; any estimator for the others.
 _NEEDS = {
-    "CoClusteringDisplay": "co_clustering", "KeywordDisplay": "keyword_table",
+    "CoClusteringDisplay": "co_clustering", "EffectsDisplay": "effects", "KeywordDisplay": "keyword_table",
     "PrevalenceDisplay": "predict_prevalence",
     "ProfileDisplay": "profile_table", "TraceDisplay": "fit", "to_arviz": "fit", "to_pyldavis": "perplexity",
     "TopicWordsDisplay": "perplexity", "WordContrastDisplay": "word_contrast",
@@ -81,7 +82,8 @@ _METADATA = (_metadata(), _metadata(1), _metadata(2), 3.0)
 MUST = {
     "find_topics": ("words",), "merge_topics": ("groups",), "predict_prevalence": ("metadata",),
     "doc_topic_priors": ("metadata",), "prevalence_difference": ("metadata_a", "metadata_b"),
-    "effects": ("covariate",), "topics_over_time": ("times",), "TopicsOverTimeDisplay": ("times",),
+    "effects": ("covariate",), "EffectsDisplay": ("covariate",), "topics_over_time": ("times",),
+    "TopicsOverTimeDisplay": ("times",),
     "TopicDocumentsDisplay": ("texts",), "PrevalenceDisplay": ("metadata", "by"),
     "content_draws": ("group",), "word_contrast": ("a", "b"), "WordContrastDisplay": ("a", "b"),
     "contrast": ("a", "b"),

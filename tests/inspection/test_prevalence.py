@@ -69,6 +69,25 @@ def test_averages_are_those_of_effects(model, plt):
     display.figure_.canvas.draw()
 
 
+def test_two_values_of_a_number_are_points(plt):
+    table = {"spoken": (PARTY == "whig").astype(float), "party": np.where(YEAR > 1900, "a", "b")}
+    model = DMRTopicModel(3, n_iter=20, random_state=0).fit(DATA.counts, metadata=table)
+    expected = model.effects("spoken", kind="prevalence")
+    for at in (None, [1, 0]):
+        display = PrevalenceDisplay.from_estimator(model, "spoken", at=at)
+        assert display.values.tolist() == [0.0, 1.0] and display.values.dtype == object
+        np.testing.assert_allclose(display.prevalence.ravel(), expected["prevalence"])
+        assert [label.get_text() for label in display.ax_.get_xticklabels()] == ["0", "1"]
+        assert len(display.ax_.containers) == 1
+    display = PrevalenceDisplay.from_estimator(model, "spoken", by="party")
+    assert display.prevalence.shape == (3, 2, 2) and len(display.ax_.containers) == 2
+    between = PrevalenceDisplay.from_estimator(model, "spoken", at=[0, 0.5, 1], of="prior")
+    assert between.values.dtype == float and not between.ax_.containers
+    one = {name: column[table["spoken"] == 1.0] for name, column in table.items()}
+    display = PrevalenceDisplay.from_estimator(model, "spoken", by="party", average_over=one, of="prior")
+    assert display.values.tolist() == [1.0]
+
+
 @pytest.mark.parametrize("is_own", [True, False])
 def test_shares_below_0_are_marked_as_those_of_a_regression(is_own, plt):
     def shown(low, of):
@@ -157,7 +176,7 @@ def test_what_cannot_be_shown_is_refused(model, plt):
     ):
         with pytest.raises(ValueError, match=message):
             PrevalenceDisplay.from_estimator(model, arguments[0], **(arguments[1] if len(arguments) > 1 else {}))
-    with pytest.raises(TypeError, match="BayesianLDA does not model"):
+    with pytest.raises(TypeError, match="got BayesianLDA"):
         PrevalenceDisplay.from_estimator(BayesianLDA(2, n_iter=4).fit(DATA.counts), "year")
     with pytest.raises(TypeError, match="name of a covariate"):
         PrevalenceDisplay.from_estimator(model, YEAR)

@@ -291,7 +291,7 @@ def test_fifty_topics_with_texts_take_less_than_two_megabytes(tmp_path):
     ({"interval": None}, "a display shows intervals"),
     ({"n_words": 0}, "n_words=0"), ({"n_documents": 1.5}, "n_documents=1.5"), ({"n_characters": -1}, "n_characters=-1"),
     ({"of": "prior"}, "`of` must be"), ({"title": 3}, "`title` must be a text"),
-    ({"metadata": [[1]] * N}, "Unexpected keyword argument 'metadata'"),
+    ({"metadata": [[1]] * N}, "`topic_report` got an unexpected keyword argument 'metadata'"),
     ({"n_bins": 0, "times": np.arange(N)}, "n_bins"),
 ])  # fmt: skip
 def test_bad_arguments_are_refused_before_anything_is_written(params, message, lda, data, tmp_path):

@@ -188,8 +188,13 @@ def test_planted_classes_are_found_with_their_profiles(model):
     assert model.chains_agree_.all() and not model.checks_["fired"].any()
     profile = model.profile_table()
     assert list(profile.columns) == [
-        "class", "weight", "feature", "kind", "level", "statistic", "mean", "low", "high", "overall",
+        "class", "weight", "weight_low", "weight_high", "feature", "kind", "level", "statistic", "mean", "low", "high",
+        "overall",
     ]  # fmt: skip
+    ends = profile.groupby("class")[["weight_low", "weight", "weight_high"]].first()
+    assert (np.diff(ends, axis=1) > 0.0).all()
+    shares = model.samples_["weights"].reshape(-1, 3)
+    np.testing.assert_allclose(ends["weight_low"], np.quantile(shares, 0.05, axis=0, method="weibull"))
     assert (profile["low"] <= profile["mean"]).all() and (profile["mean"] <= profile["high"]).all()
     truth = {("children", "mean"): [2.0, 8.0, 20.0], ("income", "mean"): [30_000.0, 60_000.0, 30_000.0]}
     for (feature, statistic), values in truth.items():
@@ -248,6 +253,8 @@ def test_covariates_move_membership_and_effects_have_the_truth():
     metadata = covariates(z)
     model = fitted(X, metadata=metadata)
     assert model.coef_.shape == (3, 4) and model.metadata_names_ == ["age", "party=left", "party=right"]
+    rows = model.diagnostics_.set_index("quantity")
+    assert rows.loc["coef[2, 3]", "mean"] == pytest.approx(model.coef_[2, 3]) and rows.loc["coef[0, 0]", "ess"] > 20
     np.testing.assert_allclose(model.samples_["coef"].sum(axis=2), 0.0, atol=1e-9)
     effects = model.effects("party")
     assert list(effects.columns) == [

@@ -361,6 +361,13 @@ def test_displays_export_and_search_take_it(data, fitted):
     display = WordContrastDisplay.from_estimator(fitted, "left", "right", topics=[1, 0], n_words=2)
     assert [len(words) for words in display.words] == [4, 4] and len(display.axes_) == 2
     assert display.ax_ is display.axes_[0]
+    for a, b in (("Conservative", "Liberal"), ("Constitutional Union Party", "Independent Democrats")):
+        one = WordContrastDisplay.from_estimator(fitted, "left", "right", topics=[1], n_words=2)
+        one.a, one.b = a, b
+        one.plot()
+        one.figure_.canvas.draw()
+        label, frame = one.figure_._supxlabel.get_window_extent(), one.figure_.bbox
+        assert frame.x0 <= label.x0 and label.x1 <= frame.x1
     table = fitted.word_contrast("left", "right", topics=[1], n=2)
     np.testing.assert_array_equal(display.log_ratio[0], table["log_ratio"])
     with pytest.raises(TypeError, match="StructuralTopicModel; got a BayesianLDA"):

@@ -101,6 +101,10 @@ def test_topics_are_found_by_their_words(model):
         table[["low", "high"]].iloc[0], np.quantile(draws, [0.1, 0.9], method="weibull"), rtol=1e-6
     )
     assert table["share"].sum() == pytest.approx(1.0)
+    np.testing.assert_array_equal(model.find_topics(word.upper(), interval=0.8)["low"], table["low"])
+    phrase = r"vocabulary: 'word01 word02'\. Pass several words as a list: \['word01', 'word02'\]\. .*range=\(1, 2\)"
+    with pytest.raises(ValueError, match=phrase):
+        model.find_topics("word01 word02")
     both = model.find_topics([word, NAMES[0]])
     np.testing.assert_allclose(both["probability"].max(), model.components_[:, [0, column]].sum(axis=1).max())
     with pytest.raises(ValueError, match=r"'word1'; did you mean 'word\d\d'"):
@@ -167,7 +171,7 @@ def test_columns_have_the_names_that_fit_was_given(model):
 
 def test_mistakes_in_the_arguments_of_tables_are_named(model):
     for table in (model.topic_info, model.topic_correlation, model.representative_docs, model.transform_draws):
-        with pytest.raises(TypeError, match="'n_word' for a BayesianLDA"):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'n_word'"):
             table(DATA.counts, n_word=3)
     with pytest.raises(TypeError, match="not a ndarray"):
         model.topic_info(DATA.counts, np.ones((120, 2)))  # metadata in the place of interval
@@ -345,7 +349,7 @@ def test_dates_may_be_objects_with_a_time_zone(model):
     table = model.topics_over_time(DATA.counts, times)
     assert table["time"][0] == np.datetime64("2008-11-05T04:00")
     assert len(model.topics_over_time(DATA.counts, times, n_bins=2)) == 6
-    with pytest.raises(TypeError, match="Unexpected keyword argument 'by' for a BayesianLDA"):
+    with pytest.raises(TypeError, match=r"`topics_over_time` got an unexpected keyword argument 'by'\.$"):
         model.topics_over_time(DATA.counts, times, by=times)
     days = np.array([datetime.date(2008, 1, 1 + i // 60) for i in range(120)], dtype=object)
     assert table.shape == model.topics_over_time(DATA.counts, days, n_bins=2).shape
@@ -372,23 +376,52 @@ def test_topic_info_gathers_what_describes_topics(model):
 def test_representative_documents_are_the_purest(model):
     texts = [f"text {i}" for i in range(120)]
     table = model.representative_docs(DATA.counts, texts, n=3)
-    proportions = model.transform(DATA.counts)
+    proportions, means = model.transform(DATA.counts), model.transform_draws(DATA.counts, n_draws=20).mean(axis=0)
     for k in range(3):
         rows = table[table["topic"] == k]
-        assert rows["document"].tolist() == np.argsort(-proportions[:, k], kind="stable")[:3].tolist()
+        candidates = np.argsort(-proportions[:, k], kind="stable")[:6]
+        assert rows["document"].tolist() == candidates[np.argsort(-means[candidates, k], kind="stable")][:3].tolist()
+        np.testing.assert_allclose(rows["proportion"], means[rows["document"], k])
+        assert np.all(np.diff(rows["proportion"]) <= 0.0) and rows["rank"].tolist() == [1, 2, 3]
         assert rows["text"].tolist() == [texts[i] for i in rows["document"]]
         assert np.all((rows["low"] <= rows["proportion"]) & (rows["proportion"] <= rows["high"]))
     assert "text" not in model.representative_docs(DATA.counts)
     with pytest.raises(ValueError, match="There are 2 texts, but X has 120"):
         model.representative_docs(DATA.counts, ["a", "b"])
-    some = model.representative_docs(DATA.counts, iter(texts), n=1)
-    assert some["text"].tolist() == table[table["rank"] == 1]["text"].tolist()
+    some = model.representative_docs(DATA.counts, iter(texts), n=3)
+    assert some["text"].tolist() == table["text"].tolist()
     for given in (0, "a text", {"a": "b"}, np.array([["a", "b"]] * 120)):
         with pytest.raises(ValueError, match="texts must be a list or an array with a text for each document; got"):
             model.representative_docs(DATA.counts, given)
     for n in (0, 1.5, "2"):
         with pytest.raises(ValueError, match=f"n={n!r} must be a whole number"):
             model.representative_docs(DATA.counts, n=n)
+
+
+def test_equal_documents_are_shown_once(model):
+    X = DATA.counts
+    once = model.representative_docs(X, n=4)
+    thrice = model.representative_docs(sparse.vstack([X, X[::-1], X]), n=4)
+    for name in once:
+        np.testing.assert_array_equal(once[name], thrice[name])
+    few = model.representative_docs(sparse.vstack([X[:2]] * 30), n=4)
+    assert len(few["rank"]) == 6 and sorted(set(few["document"])) == [0, 1]
+
+
+def test_messages_name_the_method_and_what_it_takes(model):
+    dmr = DMRTopicModel(2, n_iter=4, random_state=0).fit(DATA.counts, metadata={"year": np.arange(120.0)})
+    for name in ("topic_info", "topic_correlation", "representative_docs", "transform_draws"):
+        with pytest.raises(TypeError, match=f"BayesianLDA: `{name}` got an unexpected keyword argument 'colour'"):
+            getattr(model, name)(DATA.counts, colour="red")
+        with pytest.raises(TypeError, match=r"Besides its own arguments, it takes metadata\.$"):
+            getattr(dmr, name)(DATA.counts, colour="red")
+
+
+def test_texts_go_through_the_vectorizer_of_fit(model):
+    with pytest.raises(ValueError, match=r"pass vectorizer\.transform\(X\), with the vectorizer whose counts"):
+        model.transform(["a text", "another text"])
+    with pytest.raises(ValueError, match=r"pass sklearn.*CountVectorizer\(\)\.fit_transform\(X\)"):
+        copy.copy(model).fit(["a text", "another text"])
 
 
 def test_correlations_are_those_of_the_draws(model):
@@ -685,7 +718,7 @@ def test_seed_words_end_in_their_topics():
 @pytest.mark.parametrize(
     ("seeds", "match"),
     [
-        ({"sloop": 0}, "not in the vocabulary"),
+        ({"sloop": 0}, r"not in the vocabulary: 'sloop'\. A vectorizer leaves out words .* than its min_df\.$"),
         ({"word01": 3}, "from 0 to 2"),
         ({"word01": 0.5}, "0 to 2"),
         ({0: ["word01"]}, "Names of topics must be str"),

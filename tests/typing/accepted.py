@@ -224,6 +224,10 @@ def pictures(lda: BayesianLDA, dmr: DMRTopicModel, mixture: DPCategoricalMixture
     inspection.TopicHierarchyDisplay.from_estimator(lda, method="single")
     inspection.TopicMapDisplay.from_estimator(lda, X)
     inspection.PrevalenceDisplay.from_estimator(dmr, "year", at=[1990, 2000])
+    assert_type(
+        inspection.EffectsDisplay.from_estimator(dmr, "year", at=[1990, 2000], reference=1990, topics=[0], of="prior"),
+        inspection.EffectsDisplay,
+    )
     structural = StructuralTopicModel(2, content="party", formula="~ 1").fit(X, metadata={"party": years})
     structural.top_words(3, group="Whig")
     structural.set_params(keywords={"Trade": ["tariff"]})

@@ -152,7 +152,7 @@ def gather(estimator, X, shown, texts, *, metadata, groups, times, n_bins, of, i
     """Compute the `Contents` of a report on the topics ``shown``, indices of topics of a fitted model."""
     params = {} if metadata is None else {"metadata": metadata}
     metadata, groups, times, texts = aligned(X, metadata=metadata, groups=groups, times=times, texts=texts)
-    estimator._refuse_unknown(params)
+    estimator._refuse_unknown(params, "topic_report")
     counts, filled = estimator._filled(X, **params)
     texts = documents.checked_texts(texts, filled.size)
     groups = None if groups is None else _checked_groups(groups, filled.size)
@@ -160,7 +160,9 @@ def gather(estimator, X, shown, texts, *, metadata, groups, times, n_bins, of, i
     draws = estimator._draws_to_average(X, np.zeros(filled.size), 0, params)
     tails, names = interval_tails(interval), estimator._word_names(estimator.components_.shape[1])
     apart = distances_between(estimator.components_[shown], checked_distance(estimator, None))
-    chosen = documents.representatives(np.asarray(estimator._transform(X, **params)), n_documents)[shown]
+    chosen = documents.candidates(np.asarray(estimator._transform(X, **params)), counts, n_documents)[shown]
+    means = np.mean([each[chosen, shown[:, None]] for each in draws], axis=0)
+    chosen = documents.most_typical(chosen, means, n_documents)
     proportion = np.stack([each[chosen, shown[:, None]] for each in draws])
 
     def weights(index):

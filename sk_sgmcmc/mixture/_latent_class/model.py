@@ -92,8 +92,8 @@ class LatentClassModel(FittedLatentClasses, DensityMixin, BaseSGMCMC):  # type: 
         that do.
     diagnostics_ : DataFrame, or Bunch of columns if pandas is not installed
         ``quantity``, ``mean``, split ``r_hat``, ``ess`` and ``mcse`` of the log likelihood of some rows, the log
-        posterior of the labels, the entropy of the shares, and the shares. See "Warnings and what to do" in the user
-        guide.
+        posterior of the labels, the entropy of the shares, and, if all chains agree, the shares and the coefficients of
+        covariates (``coef[class, term]``, the intercept first). See "Warnings and what to do" in the user guide.
 
     Other Parameters
     ----------------

@@ -87,7 +87,8 @@ class FittedLatentClasses:
         if self.n_components == 1:
             return found
         found |= {"log_posterior": self._log_posterior, "weight_entropy": -xlogy(weights, weights).sum(axis=2)}
-        return {**found, "weights": weights} if self.chains_agree_.all() else found
+        named = [name for name in ("weights", "coef") if name in self.samples_]
+        return found | ({name: self.samples_[name] for name in named} if self.chains_agree_.all() else {})
 
     def _coords_of_draws(self):
         owner, levels, statistics = self._layout.entry_names()
@@ -336,9 +337,9 @@ class FittedLatentClasses:
         -------
         table : DataFrame, or Bunch of columns if pandas is not installed
             One row per class and entry, in the order of the columns: ``class``, ``weight`` (share of the class),
-            ``feature``, ``kind`` (of the column), ``level``, ``statistic`` ("probability", "mean" or "sd"), ``mean``
-            (posterior mean of the statistic), ``low``, ``high``, and ``overall`` (in all rows). Binary columns have a
-            row for their second level only.
+            ``weight_low``, ``weight_high``, ``feature``, ``kind`` (of the column), ``level``, ``statistic``
+            ("probability", "mean" or "sd"), ``mean`` (posterior mean of the statistic), ``low``, ``high``, and
+            ``overall`` (in all rows). Binary columns have a row for their second level only.
 
         Examples
         --------
@@ -352,7 +353,9 @@ class FittedLatentClasses:
         """
         check_is_fitted(self)
         weights, draws = self._flat("weights"), self._flat("components")
-        low, high = interval_ends(draws, interval_tails(interval))
+        tails = interval_tails(interval)
+        low, high = interval_ends(draws, tails)
+        weight_low, weight_high = interval_ends(weights, tails)
         shown = self._layout.reported()
         owner, levels, statistics = (each[shown] for each in self._layout.entry_names())
         kinds: AnyArray = np.array([column.kind for column in self._layout.columns], dtype=object)
@@ -361,6 +364,8 @@ class FittedLatentClasses:
             {
                 "class": np.repeat(np.arange(K), n),
                 "weight": np.repeat(self.weights_, n),
+                "weight_low": np.repeat(weight_low, n),
+                "weight_high": np.repeat(weight_high, n),
                 "feature": np.tile(self._column_names()[owner], K),
                 "kind": np.tile(kinds[owner], K),
                 "level": np.tile(levels, K),

@@ -87,7 +87,7 @@ class MatrixInput:
         X, whom = self.X, type(model).__name__
         if not reset and model.new_features == "extend" and hasattr(X, "columns"):
             return MatrixCorpus.from_counts(aligned_counts(X, model), whom=whom)
-        refuse_texts(X, whom)
+        refuse_texts(X, whom, is_fitted=not reset)
         dtypes = [np.float64, np.float32, np.int64, np.int32]
         checked = validate_data(model, X, reset=reset, accept_sparse=True, dtype=dtypes, ensure_all_finite=False)
         return MatrixCorpus.from_counts(check_counts(checked, whom=whom))

@@ -7,7 +7,7 @@ from ...chains.chain import TINY
 from ...chains.checks import SEEDS_LOST
 from ...kernels.math import dirichlet
 from ...metrics import align_topics
-from .._results.topics import columns_of
+from .._results.topics import MAY_BE_RARE, columns_of
 from .forms import in_words
 from .record import CountRecord, TopicRecord
 from .sweeps import ShardCounts
@@ -299,7 +299,7 @@ class SeedWords:
     def places(self, names):
         """Topics and columns of all seeds, two arrays; raises for words that are not among the ``names``."""
         topics = [np.atleast_1d(topics) for _, topics in self._pairs]
-        columns = columns_of([word for word, _ in self._pairs], names)
+        columns = columns_of([word for word, _ in self._pairs], names, MAY_BE_RARE)
         return np.concatenate(topics), np.repeat(columns, [each.size for each in topics])
 
     def in_prior(self, word_prior, weight, names, n_topics):

@@ -89,7 +89,8 @@ class TopicsOfWords(BaseTopicModel):
         Parameters
         ----------
         words : str or list of str
-            Words of the vocabulary, or indices of columns of X if words have no names.
+            Words of the vocabulary, or indices of columns of X if words have no names. A word that the vocabulary has
+            only in lower case is found too.
         interval : float, default=0.9
             Mass of the central credible interval.
 
@@ -161,7 +162,7 @@ class TopicsOfWords(BaseTopicModel):
         [0.5, 0.5]
         """
         n_words = checked_count("n_words", n_words)
-        counts, filled, draws = self._table_draws(X, random_state, params)
+        counts, filled, draws = self._table_draws(X, random_state, params, "topic_info")
         return documents.info_table(
             self.components_, counts, documents.mean_proportions(draws, filled), self.topic_stability_,
             self.chains_agree_, n_words, interval, self._word_names(self.components_.shape[1]), self.topic_names_,

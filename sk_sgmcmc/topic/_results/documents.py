@@ -171,9 +171,34 @@ def info_table(components, X, shares, stability, agree, n_words, interval, featu
     return as_table(columns | {"top_words": words})
 
 
-def representatives(proportions, n):
-    """Indices of the ``n`` documents with the largest proportion of each topic, (n_topics, n)."""
-    return np.array([largest(column, min(n, len(proportions))) for column in proportions.T])
+def candidates(proportions, counts, n):
+    """Indices of the ``2 * n`` different documents with the largest proportion of each topic, (n_topics, n_candidates).
+
+    Of documents with equal rows of ``counts`` only the one with the largest proportion is a candidate.
+    """
+    _, place = np.unique(row_keys(counts), return_inverse=True)
+    n = min(2 * n, place.max() + 1)
+    return np.array([_largest_different(column, place.ravel(), n) for column in proportions.T])
+
+
+def _largest_different(values, place, n):
+    """As `largest`, but with at most one index for each value of ``place``."""
+    n_read = n
+    while True:
+        order = largest(values, n_read)
+        different = order[np.sort(np.unique(place[order], return_index=True)[1])]
+        if different.size >= n or n_read >= values.size:
+            return different[:n]
+        n_read *= 4
+
+
+def most_typical(candidates, means, n):
+    """The ``n`` candidates of each topic with the largest mean proportion, in decreasing order, (n_topics, n).
+
+    ``means`` are the proportions of the candidates' topics, (n_topics, n_candidates).
+    """
+    order = np.argsort(-means, axis=1, kind="stable")[:, :n]
+    return np.take_along_axis(candidates, order, axis=1)
 
 
 def checked_texts(texts, n_docs):
@@ -188,14 +213,16 @@ def checked_texts(texts, n_docs):
     return texts
 
 
-def document_table(chosen, draws, texts, interval, topic_names):
-    """Table of the ``chosen`` documents of each topic (n_topics, n), with a row for each.
+def document_table(candidates, draws, n, texts, interval, topic_names):
+    """Table of the ``n`` candidates of each topic with the largest mean proportion, with a row for each.
 
-    ``draws`` are proportions of the documents ``np.unique(chosen)``, of shape (n_draws, n_documents, n_topics).
+    ``draws`` are proportions of the documents ``np.unique(candidates)``, of shape (n_draws, n_documents, n_topics).
     """
+    some, topic = np.unique(candidates), np.arange(len(candidates))[:, None]
+    means = draws.mean(axis=0)[np.searchsorted(some, candidates), topic]
+    chosen = most_typical(candidates, means, n)
     n_topics, n = chosen.shape
-    topic = np.repeat(np.arange(n_topics), n)
-    place = np.searchsorted(np.unique(chosen), chosen.ravel())
+    topic, place = np.repeat(topic, n), np.searchsorted(some, chosen.ravel())
     mean, low, high = spread(draws[:, place, topic], interval_tails(interval))
     columns = {
         "topic": topic,

@@ -14,6 +14,10 @@ SCORES = ("probability", "frex", "lift", "score")
 _LEAST = 1e-300  # lower limit of arguments of logarithms and of divisors
 
 
+# The end of messages about seed words and keywords that are not in the vocabulary.
+MAY_BE_RARE = " A vectorizer leaves out words that occur in fewer documents than its min_df."
+
+
 def largest(values, n):
     """Indices of the ``n`` largest values in decreasing order (stable for ties), without sorting all values."""
     n = min(n, values.size)
@@ -111,28 +115,54 @@ def wide(table, topic_names):
 
 
 def places_of(words, feature_names):
-    """Sorted distinct columns of words; the error for unknown words suggests similar names."""
+    """Sorted distinct columns of words; a word that is unknown as it is written is looked up in lower case.
+
+    The error for unknown words suggests similar names.
+    """
+    known = set(feature_names)
+    words = [_in_lower_case(word, known) for word in _listed(words, feature_names)]
     return np.unique(columns_of(words, feature_names))
 
 
-def columns_of(words, feature_names):
-    """Column of each word; the error for unknown words suggests similar names."""
+def _in_lower_case(word, known):
+    """The word, in lower case if only that is among the names."""
+    return word.lower() if isinstance(word, str) and word not in known and word.lower() in known else word
+
+
+def columns_of(words, feature_names, more=""):
+    """Column of each word; the error for unknown words suggests similar names, and ends with ``more``."""
+    words = _listed(words, feature_names)
+    place = {name: j for j, name in enumerate(feature_names)}
+    unknown = [word for word in words if word not in place]
+    if unknown:
+        hint = _about_unknown(unknown[0], [name for name in place if isinstance(name, str)], more)
+        raise ValueError(f"words not in the vocabulary: {', '.join(map(repr, unknown[:5]))}{hint}")
+    return np.array([place[word] for word in words])
+
+
+def _listed(words, feature_names):
+    """Words as a list; raises if it is empty or contains what cannot be a word."""
     words = [words] if isinstance(words, str) or np.ndim(words) == 0 else list(words)
     if not words:
         raise ValueError("words is empty; give at least one word of the vocabulary.")
     for word in words:
         if not isinstance(word, Hashable):
             raise ValueError(f"words must be words of the vocabulary, such as {list(feature_names[:2])}; got {word!r}.")
-    place = {name: j for j, name in enumerate(feature_names)}
-    unknown = [word for word in words if word not in place]
-    if unknown:
-        texts = [name for name in place if isinstance(name, str)]
-        near = difflib.get_close_matches(str(unknown[0]), texts, n=3)
-        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-        if not texts:
-            hint = "; the words have no names, so give columns of X, or fit with feature_names=."
-        raise ValueError(f"words not in the vocabulary: {', '.join(map(repr, unknown[:5]))}{hint}")
-    return np.array([place[word] for word in words])
+    return words
+
+
+def _about_unknown(word, names, more):
+    """The end of the message about an unknown word: a remedy, or similar names."""
+    if not names:
+        return "; the words have no names, so give columns of X, or fit with feature_names=."
+    parts = word.split() if isinstance(word, str) else []
+    if len(parts) > 1:
+        return (
+            f". Pass several words as a list: {parts}. To count phrases as words, use CountVectorizer(ngram_range="
+            f"(1, {len(parts)})).{more}"
+        )
+    near = difflib.get_close_matches(str(word), names, n=3)
+    return (f"; did you mean {' or '.join(map(repr, near))}?" if near else ".") + more
 
 
 def found_topics(components, columns, masses, interval, topic_names, draws_of_topic):

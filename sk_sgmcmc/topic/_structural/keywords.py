@@ -8,7 +8,7 @@ from ...chains.chain import TINY
 from ...chains.checks import KEYWORDS_ABANDONED, KEYWORDS_APART
 from ...utils import as_table
 from ...utils._numbers import interval_ends
-from .._results.topics import columns_of
+from .._results.topics import MAY_BE_RARE, columns_of
 
 BASE = 0.1  # Dirichlet parameter of each keyword among the keywords of its topic, as in keyATM.
 _SEED_WEIGHT = 5.0  # Prior counts of a keyword in its topic where chains start.
@@ -53,7 +53,8 @@ class Keywords:
     def places(self, names):
         """The `KeywordPlaces` in a vocabulary; raises for words that are not among the ``names``."""
         topic = np.repeat(np.arange(len(self.words)), [len(words) for words in self.words])
-        return KeywordPlaces(topic, columns_of([word for words in self.words for word in words], names))
+        words = [word for words in self.words for word in words]
+        return KeywordPlaces(topic, columns_of(words, names, MAY_BE_RARE))
 
 
 class KeywordPlaces(NamedTuple):
