@@ -151,7 +151,7 @@ def _refuse_warnings(gallery_conf, page):
 
 
 def _set_style(gallery_conf, page):
-    """Give all pictures one look; Sphinx-Gallery has just reset that of the page before."""
+    """Use one style for all figures. Sphinx-Gallery resets it before each page."""
     import matplotlib.pyplot as plt
 
     plt.style.use(DOC / "gallery.mplstyle")

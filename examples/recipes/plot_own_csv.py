@@ -56,8 +56,8 @@ print(info.to_string(index=False, float_format="%.3f"))
 # %%
 # Write the shares of each document
 # ---------------------------------
-# Each topic becomes a column next to those of your file. The means of
-# these columns differ slightly from the shares in ``topic_info``.
+# Each topic becomes a new column of your table. The column means differ
+# slightly from the shares in ``topic_info``.
 
 shares = pd.DataFrame(lda.transform(X), columns=lda.topic_names_)
 result = pd.concat([documents, shares], axis=1)

@@ -128,7 +128,7 @@ for name, values in distances.items():
 # %%
 # Particles and distances
 # -----------------------
-# Grey points are exact draws. Distances are those of one seed; below the dashed line they are not informative.
+# Grey points are exact draws. The distances come from one seed. Below the dashed line, they are not informative.
 
 import matplotlib.pyplot as plt
 

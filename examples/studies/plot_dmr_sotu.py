@@ -4,8 +4,8 @@ Do year and president predict the words of a paragraph?
 
 The paragraphs come from State of the Union addresses from 1790 to 2020, each with its year, president and party.
 `DMRTopicModel` lets the prevalence of topics follow these metadata, so it predicts something about a paragraph before
-reading a word of it. This page compares its predictions with those of `BayesianLDA` and with the simplest model that
-uses the era: the frequencies of words in it.
+reading a word of it. This page compares it with `BayesianLDA`, and with the simplest model that uses the era:
+the frequencies of words in it.
 
 The paragraphs are every third one, as `sk_sgmcmc.datasets.load_sotu` returns them.
 

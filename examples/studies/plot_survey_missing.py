@@ -95,4 +95,4 @@ plt.show()
 
 # %%
 # **The mixture predicts removed answers far better than the frequency of yes for each question, and nearly as well with
-# many answers missing as with few. The clusters move away from those of the complete answers.**
+# many answers missing as with few. Missing answers also change the clusters.**

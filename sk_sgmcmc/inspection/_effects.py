@@ -114,7 +114,7 @@ class EffectsDisplay(Panels):
         reference : value, default=None
             Value with which the others are compared. None: the first of ``at``.
         given : dict, default=None
-            Values at which to hold other covariates.
+            Fixed values of other covariates.
         topics : sequence of int, default=None
             Indices of the topics or classes to show. None: all.
         interval : float, default=0.9

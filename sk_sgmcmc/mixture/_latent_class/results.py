@@ -408,7 +408,7 @@ class FittedLatentClasses:
         pairwise : bool, default=False
             Compare all pairs of values, the later with the earlier.
         given : dict, default=None
-            Values at which to hold other covariates, such as ``{"party": "Whig"}``.
+            Fixed values of other covariates, such as ``{"party": "Whig"}``.
         metadata : as for `fit`, default=None
             Rows over which to average. None: the fitted rows, with their weights.
         interval : float, default=0.9

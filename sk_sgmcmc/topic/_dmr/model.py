@@ -795,7 +795,7 @@ class DMRTopicModel(BayesianLDA):
         pairwise : bool, default=False
             Compare all pairs of values, the later with the earlier.
         given : dict, default=None
-            Values at which to hold other covariates, such as ``{"party": "Whig"}``.
+            Fixed values of other covariates, such as ``{"party": "Whig"}``.
         groups : array-like of shape (n_documents,), default=None
             Labels of clusters of documents, for ``of="population"``: the documents of a cluster get one weight
             together. Pass it if documents were not sampled one by one, for example paragraphs of the same speech. None:
