@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from sk_sgmcmc import BayesianLDA
+from sk_sgmcmc import BayesianLDA, DMRTopicModel
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.kernels.samplers import mass as at
 from sk_sgmcmc.samplers import PSGHMC, SCIR, SGHMC, SGLD, SGNHT, SGRLD, Blob, Gibbs, MonteCarloEM
+from sk_sgmcmc.topic._counts.growth import LONG_SWEEPS, SWEEPS
 from sk_sgmcmc.topic._counts.word_prior import WordPrior
-from sk_sgmcmc.topic._estimator.plan import SWEEPS, default_steps
+from sk_sgmcmc.topic._estimator.plan import default_steps
 from sk_sgmcmc.topic._minibatch.chain import MinibatchChain
 from sk_sgmcmc.topic._minibatch.particles import ParticleTopicChain
 from sk_sgmcmc.topic._minibatch.softmax_topics import MovedTopics
@@ -180,13 +181,19 @@ def test_step_sizes_without_whitening_are_those_of_the_coordinates():
 def test_default_fits_are_long_on_small_corpora_and_their_length_is_continuous():
     corpus = Corpus.from_counts(np.full((20, 10), 2.0))
     for sampler in (SGRLD(), SGLD(), SCIR(), Gibbs()):
-        assert default_steps(sampler, corpus, True, 20) == 2000
-        assert default_steps(sampler, corpus, True, 10) == 4000
-    assert default_steps(SGRLD(), corpus, False, 10) == 1000
+        assert default_steps(SWEEPS, sampler, corpus, True, 20) == 2000
+        assert default_steps(SWEEPS, sampler, corpus, True, 10) == 4000
+    assert default_steps(SWEEPS, SGRLD(), corpus, False, 10) == 1000
     sizes = np.geomspace(1.0, 1e9, 2000)
-    sweeps = np.array([SWEEPS.of(size) for size in sizes])
-    assert np.all(np.diff(sweeps) <= 0) and np.all(sweeps[:-1] / sweeps[1:] < 1.03)
+    for rule in (SWEEPS, LONG_SWEEPS):
+        sweeps = np.array([rule.of(size) for size in sizes])
+        assert np.all(np.diff(sweeps) <= 0) and np.all(sweeps[:-1] / sweeps[1:] < 1.03)
     assert [SWEEPS.of(size) for size in (0, 125_000, 1.25e6, 2.5e6, 5e6, 1e12)] == [2000, 2000, 200, 200, 100, 100]
+    assert [LONG_SWEEPS.of(size) for size in (125_000, 5e5, 1e6, 2e6, 5e6, 1e12)] == [2000, 2000, 1000, 500, 200, 200]
+
+
+def test_models_with_metadata_make_more_sweeps_over_large_corpora():
+    assert BayesianLDA._default_sweeps is SWEEPS and DMRTopicModel._default_sweeps is LONG_SWEEPS
 
 
 def test_masses_are_learnt_in_burn_in_only_however_late_topics_begin():

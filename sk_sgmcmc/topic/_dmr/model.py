@@ -26,6 +26,7 @@ from ...utils._warnings import warn_user
 from ...utils.blocks import CountsLike
 from ...utils.corpus import warn_of_other_values
 from .._counts.documents import MatrixCorpus
+from .._counts.growth import LONG_SWEEPS
 from .._lda import BayesianLDA
 from .._results.topics import new_topics, refuse_merged
 from .dispersion import DISPERSIONS
@@ -225,7 +226,7 @@ class DMRTopicModel(BayesianLDA):
     __metadata_request__transform = {"metadata": True}
     __metadata_request__score = {"metadata": True}
 
-    _takes_blocks = True
+    _takes_blocks, _default_sweeps = True, LONG_SWEEPS
     _unused_by_predictions = (*BayesianLDA._unused_by_predictions, "_counts_before_merger")
     _documents = None  # Checksum of the documents of `fit`, if they have metadata.
     _fitted_dispersion = "shared"  # The parameter ``dispersion`` in `fit`.

@@ -96,7 +96,8 @@ class CountTopicModel(TopicsOfWords):
         Number of steps: minibatches, or sweeps of `Gibbs`. None: chosen by the sampler, as follows.
 
         - Stored assignments: 2,000 passes over corpora of up to 125,000 tokens, 250 million over the number of tokens
-          for larger ones, 200 from 1.25 million tokens on, and 100 from 5 million on.
+          for larger ones, 200 from 1.25 million tokens on, and 100 from 5 million on. With metadata: 2,000 passes up to
+          500,000 tokens, a billion over the number of tokens for larger corpora, and 200 from 5 million on.
         - Fresh assignments: 1,000 minibatches.
         - Particles: 60 passes, or 250 minibatches with fresh assignments.
     n_jobs : int or None, default=None
@@ -193,6 +194,7 @@ class CountTopicModel(TopicsOfWords):
 
     # Values for models that do not have these parameters.
     topic_prior, topic_prior_scale, whiten = "dirichlet", 1.0, True
+    _default_sweeps = FIT_SWEEPS
 
     # With routing on, scikit-learn's Pipeline passes sample_weight=None to score, and fails if no request names it.
     __metadata_request__score = {"sample_weight": None}
@@ -259,7 +261,7 @@ class CountTopicModel(TopicsOfWords):
         self._begin(checked_names(feature_names, self._n_words_of(corpus)))
         stored = stores_assignments(sampler, corpus, self.assignments, self.total_samples)
         n_batch = self._n_batch(sampler, corpus, stored)
-        n_iter = int(self.n_iter or default_steps(sampler, corpus, stored, n_batch))
+        n_iter = int(self.n_iter or default_steps(self._default_sweeps, sampler, corpus, stored, n_batch))
         plan = DrawPlan(n_iter, self.burn_in, self.thin, self._bytes_per_draw(corpus))
         n_warm = plan.n_burn if self._collapses(sampler) else int(_WARM_SHARE * plan.n_burn)
         fits_word_prior = stored and pair[0] != "euclidean" and self._fits_word_prior(n_warm * n_batch / corpus.n_docs)
@@ -533,7 +535,7 @@ class CountTopicModel(TopicsOfWords):
             kept, is_new = kept.append(corpus)
         sizes = self._pending, corpus.n_tokens, kept.n_tokens
         bytes_per_draw, hottest = self._bytes_per_draw(corpus), 1.0 if is_known else HOTTEST
-        plan, self._pending = planned_update(FIT_SWEEPS, self._chains[0], *sizes, bytes_per_draw, hottest)
+        plan, self._pending = planned_update(self._default_sweeps, self._chains[0], *sizes, bytes_per_draw, hottest)
         self._kept, data = kept, self._kept_data(kept)
         chains = [chain.append(data, is_new, word_prior, copy(plan)) for chain in self._chains]
         return self._run(chains, plan.n_iter)

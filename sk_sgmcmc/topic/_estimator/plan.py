@@ -9,7 +9,6 @@ from ...samplers._base import Sampler
 from ...samplers.schedules import ConstantStep
 from ...utils._warnings import warn_user
 from .._counts.chain import CollapsedChain
-from .._counts.growth import SWEEPS
 from .._counts.word_prior import WordPrior
 from .._minibatch.chain import MinibatchChain
 from .._minibatch.particles import ParticleTopicChain
@@ -139,13 +138,13 @@ def stream_batch(corpus):
     return -(-corpus.n_docs // max(1, round(corpus.n_docs / _FRESH_BATCH)))
 
 
-def default_steps(sampler, corpus, stored, n_batch):
-    """Default number of steps of `fit`."""
+def default_steps(sweeps, sampler, corpus, stored, n_batch):
+    """Default number of steps of `fit`; ``sweeps`` are the `DefaultSweeps` of the model."""
     if not stored:
         return _FRESH_STEPS if sampler._draws_in_time else _FRESH_STEPS // 4
     if not sampler._draws_in_time:  # The draws are the final particles, so steps need only reach the posterior.
         return _PARTICLE_SWEEPS * max(1, corpus.n_docs // n_batch)
-    return SWEEPS.of(corpus.n_tokens) * max(1, corpus.n_docs // n_batch)
+    return sweeps.of(corpus.n_tokens) * max(1, corpus.n_docs // n_batch)
 
 
 def checked_sweeps(n_sweeps):
