@@ -51,8 +51,11 @@ def corpus_of(name):
     ----------
     name : str
         "docstrings", "synthetic", a name that `fetch_corpus` takes, a path of a folder, a key of `DESIGNS`, or
-        "planted-V" for 20,000 documents of V words.
+        "planted-V" for 20,000 documents of V words. "fifth-of-" before a name: a random fifth of the documents.
     """
+    if name.startswith("fifth-of-"):
+        counts = corpus_of(name.removeprefix("fifth-of-"))
+        return counts[np.random.default_rng(0).permutation(counts.shape[0])[: counts.shape[0] // 5]]
     if name in DESIGNS:
         return plant(DESIGNS[name], seed=0).counts.tocsr()
     if name.startswith("planted-"):
