@@ -537,6 +537,35 @@ DENSE = [
     ),
 ]
 
+COVARIATES = [
+    *of(
+        "covariates/metadata.py",
+        "tests/topic/test_growth.py -k level",
+        ("MetadataEncoder._encoded", "return encoded[:, [place[cell] for cell in cells]]", "return encoded"),
+    ),
+    *of(
+        "covariates/formula_language.py",
+        "tests/topic/test_dmr_formula.py -k bad_formulas",
+        ("_Check.visit_Attribute", "if node.attr not in MEMBERS.get(module, ()):", "if False:"),
+    ),
+    *of(
+        "covariates/metadata.py",
+        "tests/topic/test_dmr.py -k (metadata_as_given or unknown_levels)",
+        ("MetadataEncoder.as_given", "coef[..., -1:] - (slopes @ self.shift)[..., None]", "coef[..., -1:]"),
+        ("MetadataEncoder.fit", "self.fills[j] = known.mean() if known.size else 0.0", "self.fills[j] = 0.0"),
+        (
+            "MetadataEncoder._encoded",
+            "parts.append(np.where(missing, fill, values)",
+            "parts.append(np.where(missing, 0.0, values)",
+        ),
+    ),
+    *of(
+        "covariates/effects.py",
+        "tests/topic/test_effects.py -k (least_squares or single_category)",
+        ("effect_table", "own[:, after]", "own[:, before]"),
+    ),
+]
+
 DENSITY = [
     *of(
         "density/_gaussian.py",
@@ -964,11 +993,6 @@ TOPIC = [
         ("DMRTopicModel._begin_levels", "self._kept.n_tokens + corpus.n_tokens) - corpus.n_tokens", "0.0) - 0.0"),
     ),
     *of(
-        "topic/_dmr/metadata.py",
-        "tests/topic/test_growth.py -k level",
-        ("MetadataEncoder._encoded", "return encoded[:, [place[cell] for cell in cells]]", "return encoded"),
-    ),
-    *of(
         "topic/_dmr/coefficients.py",
         "tests/topic/test_growth.py -k level",
         ("widened", "value.shape[1] - 1]", "value.shape[1]]"),
@@ -1150,11 +1174,6 @@ TOPIC = [
         ("_summed", "first, *others = parts", "first, *others = parts[:-1]"),
     ),
     *of(
-        "topic/_dmr/formula_language.py",
-        "tests/topic/test_dmr_formula.py -k bad_formulas",
-        ("_Check.visit_Attribute", "if node.attr not in MEMBERS.get(module, ()):", "if False:"),
-    ),
-    *of(
         "topic/_dmr/intercepts.py",
         "tests/topic/test_dmr.py -k intercepts",
         ("check_intercepts", "if found is None or not error > limit:", "if found is None or error > limit:"),
@@ -1167,17 +1186,6 @@ TOPIC = [
             "TokenCorpus.mean_of",
             "np.bincount(group) @ values_of(part[first])",
             "len(group) * values_of(part[first]).mean(axis=0)",
-        ),
-    ),
-    *of(
-        "topic/_dmr/metadata.py",
-        "tests/topic/test_dmr.py -k (metadata_as_given or unknown_levels)",
-        ("MetadataEncoder.as_given", "coef[..., -1:] - (slopes @ self.shift)[..., None]", "coef[..., -1:]"),
-        ("MetadataEncoder.fit", "self.fills[j] = known.mean() if known.size else 0.0", "self.fills[j] = 0.0"),
-        (
-            "MetadataEncoder._encoded",
-            "parts.append(np.where(missing, fill, values)",
-            "parts.append(np.where(missing, 0.0, values)",
         ),
     ),
     *of(
@@ -1244,11 +1252,6 @@ TOPIC = [
         ("_Refits.effects", "(each[order] for each in", "(each for each in"),
     ),
     *of(
-        "topic/_dmr/effects.py",
-        "tests/topic/test_effects.py -k (least_squares or single_category)",
-        ("effect_table", "own[:, after]", "own[:, before]"),
-    ),
-    *of(
         "topic/_structural/contrasts.py",
         "tests/topic/test_structural.py -k tables",
         ("contrast_table", "words] for g in groups)", "words] for g in groups[::-1])"),
@@ -1309,6 +1312,7 @@ FOLDERS = {
     "base": BASE,
     "metrics": METRICS,
     "dense": DENSE,
+    "covariates": COVARIATES,
     "density": DENSITY,
     "linear_model": LINEAR_MODEL,
     "mixture": MIXTURE,

@@ -20,7 +20,7 @@ from sk_sgmcmc.linear_model._stream import Stream, Summary
 from sk_sgmcmc.mixture._latent_class.checks import check_modes
 from sk_sgmcmc.samplers import SGHMC
 from sk_sgmcmc.targets import _checks as of_sample
-from sk_sgmcmc.topic._agreement import Agreement
+from sk_sgmcmc.topic._agreement import agreement_checks, agreement_of
 from sk_sgmcmc.topic._counts.word_prior import SeedWords
 from sk_sgmcmc.topic._dmr.intercepts import check_intercepts
 from sk_sgmcmc.topic._dmr.prevalence import check_clipped
@@ -91,8 +91,8 @@ def of_changing_topics():
 
 
 def of_chains_apart():
-    agreement = Agreement.of_distances(0, np.array([[0.0, 0.0], [0.9, 0.1]]))
-    return agreement.checks(TOPICS, np.ones(2, dtype=bool), "hellinger", None, "")
+    agreement = agreement_of(0, np.array([[0.0, 0.0], [0.9, 0.1]]))
+    return agreement_checks(agreement, TOPICS, np.ones(2, dtype=bool), "hellinger", None, "")
 
 
 def of_answers(n_classes, n_items):

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from ..covariates.effects import prevalence_at
 from ..topic import DMRTopicModel
-from ..topic._dmr.effects import comparison_of, prevalence_at
+from ..topic._dmr.comparison import comparison_of
 from ..utils._numbers import indices
 from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, AxesLike, Columns, FigureLike, FloatArray, IntArray

@@ -41,6 +41,8 @@ class DefersRuns:
     """An estimator whose `_defer` lets a run wait until one of the attributes ``_set_by_run`` is read."""
 
     _set_by_run: tuple[str, ...] = ()
+    # Parameters of the last deferred run. `_made_with` lacks n_iter, and is also set by `fit`, which makes no check.
+    _checked_with: dict[str, Any] | None = None
 
     def _defer(self, prepare, check):
         """Forget the attributes of the last run; the next one waits, except for callbacks and a progress bar.
@@ -49,14 +51,14 @@ class DefersRuns:
         call. Copies and saved estimators run them first. If parameters have changed since the last call,
         ``check(estimator)`` makes similar chains at once, so that it raises where the run would.
         """
-        now, then = {**self._shaping(), "n_iter": self.n_iter}, self.__dict__.get("_checked_with", {})
-        if now.keys() != then.keys() or not all(is_same(now[name], then[name]) for name in now):
+        shaping = self._shaping()
+        parameters = {**shaping, "n_iter": self.n_iter}
+        if not is_same(parameters, self._checked_with):
             check(self)
-        self._checked_with = now
+        self._checked_with = parameters
         for name in self._set_by_run:
             self.__dict__.pop(name, None)
-        self._made_with = self._shaping()
-        self._deferred = Deferred(prepare, {**self._made_with, "n_iter": self.n_iter})
+        self._made_with, self._deferred = shaping, Deferred(prepare, parameters)
         return self._run_deferred() if self.callbacks is not None or self.verbose else self
 
     @all_or_nothing

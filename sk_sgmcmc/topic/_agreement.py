@@ -1,16 +1,14 @@
-"""Agreement of several chains of topics: the reference chain, and which of its topics the other chains also found.
+"""Agreement of several chains of topics: their topics are matched, a reference is chosen, and a check compares them.
 
 Chains that found different modes of the posterior must not be averaged: their mean is a topic that none of them found.
 Results therefore come from one reference chain, and the other chains show how certain its topics are.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ..chains.agreement import Agreement
 from ..chains.checks import CHAINS_DISAGREE
 from ..metrics import align_topics
-from ..utils._numbers import interval_ends
 from ._draws import unit_rows
 
 # Topics of two chains agree if their distance is at most this. In planted corpora of 300 to 1,000 documents, 596
@@ -23,99 +21,54 @@ ALIKE = 0.25
 _MOST_WORDS, _MOST_NAMED = 4, 3  # Most top words and topics quoted in a message.
 
 
-@dataclass(frozen=True, eq=False)
-class Agreement:
-    """Distances between the topics of each chain and the topics of the reference chain.
+def agreement_of(reference, distances):
+    """The `Agreement` of chains whose mean topics have these distances from those of the chain ``reference``."""
+    return Agreement(reference, distances, distances <= ALIKE)
+
+
+def agreement_checks(agreement, components, in_use, metric, names, hint):
+    """Check whether the chains found the same topics; an empty list for a single chain.
 
     Parameters
     ----------
-    reference : int
-        The chain that supplies all results.
-    distances : ndarray of shape (n_chains, n_topics)
-        Distance of each chain's mean topic from that of the reference chain.
-    agree : ndarray of bool, shape (n_chains, n_topics)
-        Whether this distance is at most `ALIKE`.
+    agreement : Agreement
+    components : ndarray of shape (n_topics, n_words)
+    in_use : ndarray of bool, shape (n_topics,)
+        Topics to warn about.
+    metric : {"hellinger", "cosine"}
+    names : ndarray of object, shape (n_words,), or None
+        Names of the words. If they are passed, the message quotes the top words of topics.
+    hint : str
+        A further remedy, which ends in ", "; empty if there is none.
     """
-
-    reference: int
-    distances: np.ndarray
-    agree: np.ndarray
-
-    @classmethod
-    def of_distances(cls, reference, distances):
-        """From the distances of means."""
-        return cls(reference, distances, distances <= ALIKE)
-
-    def renumbered(self, order):
-        """The agreement with topics in another order."""
-        return Agreement(self.reference, self.distances[:, order], self.agree[:, order])
-
-    def merged(self, new):
-        """The agreement after a merger into topics ``new``: a new topic has the largest distance of its group.
-
-        Chains agree on a new topic if they agree on all topics of its group.
-        """
-        distances = np.zeros((len(self.distances), new.max() + 1))
-        np.maximum.at(distances.T, new, self.distances.T)
-        disagree = np.zeros(distances.shape, dtype=bool)
-        np.logical_or.at(disagree.T, new, ~self.agree.T)
-        return Agreement(self.reference, distances, ~disagree)
-
-    def draws_of_topic(self, values, k):
-        """Draws of topic ``k`` from the chains that agree on it, (n, ...).
-
-        ``values`` are the draws of all chains, (n_chains, n_kept, n_topics, ...).
-        """
-        return values[:, :, k][self.agree[:, k]].reshape(-1, *values.shape[3:])
-
-    def summary(self, values, tails):
-        """Interval ends over the draws of the chains that agree, (2, n_topics, ...), and the share of draws above 0."""
-        draws = [self.draws_of_topic(values, k) for k in range(values.shape[2])]
-        ends = np.stack([interval_ends(each, tails) for each in draws], axis=1)
-        return ends, np.stack([(each > 0).mean(axis=0) for each in draws])
-
-    def checks(self, components, in_use, metric, names, hint):
-        """Check whether the chains found the same topics; an empty list for a single chain.
-
-        Parameters
-        ----------
-        components : ndarray of shape (n_topics, n_words)
-        in_use : ndarray of bool, shape (n_topics,)
-            Topics to warn about.
-        metric : {"hellinger", "cosine"}
-        names : ndarray of object, shape (n_words,), or None
-            Names of the words. If they are passed, the message quotes the top words of topics.
-        hint : str
-            A further remedy, which ends in ", "; empty if there is none.
-        """
-        n_chains, n_topics = self.agree.shape
-        if n_chains == 1:
-            return []
-        unlike = np.flatnonzero(~self.agree.all(axis=0) & in_use)
-        if not unlike.size:
-            return [CHAINS_DISAGREE.passed(0)]
-        furthest = self.distances.max(axis=0)
-        unlike = unlike[np.argsort(-furthest[unlike], kind="stable")]
-        named = ", ".join(f"{k} ({furthest[k]:.2f})" for k in unlike)
-        words = ""
-        if names is not None:
-            top = {k: np.argsort(-components[k], kind="stable")[:_MOST_WORDS] for k in unlike[:_MOST_NAMED]}
-            quoted = "; ".join(f"{k}: {' '.join(map(str, names[words]))}" for k, words in top.items())
-            words = f" ({quoted}{'; ...' if unlike.size > _MOST_NAMED else ''})"
-        kind = f"Hellinger distance (at most {ALIKE}: the same topic)"
-        if metric != "hellinger":
-            kind = "distance sqrt(1 - cosine)"
-        meaning = (
-            f"The {n_chains} chains found different versions of {unlike.size} of {n_topics} topics. These are, with "
-            f"the {kind} to the most distant chain: {named}{words}. Chains are not averaged: all results come from "
-            f"chain {self.reference} (reference_chain_). Intervals of these topics pool only the chains that agree "
-            "with it, so they do not cover the other versions. See topic_stability_ and chain_distances_."
-        )
-        remedy = (
-            f"Fewer topics (n_components), {hint}or a larger n_iter may help, but a corpus may have several versions "
-            "that are equally good. With n_chains=1, fit finds one of them."
-        )
-        return [CHAINS_DISAGREE.fired(unlike.size, meaning, remedy)]
+    n_chains, n_topics = agreement.agree.shape
+    if n_chains == 1:
+        return []
+    unlike = np.flatnonzero(~agreement.agree.all(axis=0) & in_use)
+    if not unlike.size:
+        return [CHAINS_DISAGREE.passed(0)]
+    furthest = agreement.distances.max(axis=0)
+    unlike = unlike[np.argsort(-furthest[unlike], kind="stable")]
+    named = ", ".join(f"{k} ({furthest[k]:.2f})" for k in unlike)
+    words = ""
+    if names is not None:
+        top = {k: np.argsort(-components[k], kind="stable")[:_MOST_WORDS] for k in unlike[:_MOST_NAMED]}
+        quoted = "; ".join(f"{k}: {' '.join(map(str, names[words]))}" for k, words in top.items())
+        words = f" ({quoted}{'; ...' if unlike.size > _MOST_NAMED else ''})"
+    kind = f"Hellinger distance (at most {ALIKE}: the same topic)"
+    if metric != "hellinger":
+        kind = "distance sqrt(1 - cosine)"
+    meaning = (
+        f"The {n_chains} chains found different versions of {unlike.size} of {n_topics} topics. These are, with "
+        f"the {kind} to the most distant chain: {named}{words}. Chains are not averaged: all results come from "
+        f"chain {agreement.reference} (reference_chain_). Intervals of these topics pool only the chains that agree "
+        "with it, so they do not cover the other versions. See topic_stability_ and chain_distances_."
+    )
+    remedy = (
+        f"Fewer topics (n_components), {hint}or a larger n_iter may help, but a corpus may have several versions "
+        "that are equally good. With n_chains=1, fit finds one of them."
+    )
+    return [CHAINS_DISAGREE.fired(unlike.size, meaning, remedy)]
 
 
 def number_topics(draws, samples, metric, groups, best_chain, n_rounds=2):
@@ -149,7 +102,7 @@ def number_topics(draws, samples, metric, groups, best_chain, n_rounds=2):
         for s, order in enumerate(draws.align(c, metric, groups, n_rounds)):
             _reorder(samples, (c, s), order, axis=0)
     if n_chains == 1:  # Return early, without a second copy of the means.
-        return Agreement.of_distances(0, np.zeros((1, n_topics))), draws.mean_of_chain(0)[None]
+        return Agreement.of_one_chain(n_topics), draws.mean_of_chain(0)[None]
     means = np.stack([draws.mean_of_chain(c) for c in range(n_chains)])
     reference = best_chain(means)
     for c in (reference, *(c for c in range(n_chains) if c != reference)):
@@ -162,7 +115,7 @@ def number_topics(draws, samples, metric, groups, best_chain, n_rounds=2):
     units = unit_rows(means, metric)
     distances = np.sqrt(np.clip(1.0 - (units * units[reference]).sum(axis=-1), 0.0, None))
     distances[reference] = 0.0
-    return Agreement.of_distances(reference, distances), means
+    return agreement_of(reference, distances), means
 
 
 def _scaled(topics, metric):

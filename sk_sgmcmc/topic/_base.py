@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..base import BaseSGMCMC
+from ..chains.agreement import Agreement
 from ..chains.checks import CHAINS_DISAGREE, NO_DRAWS, TOO_FEW_DRAWS, TOPICS_CHANGE, first_of_chains
 from ..metrics import topic_stability
 from ..utils import as_precise_as
@@ -21,7 +22,7 @@ from ..utils._sklearn import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from ..utils._tables import aligned, checked_names
 from ..utils._typing import AnyArray, FloatArray, Seed, Table
 from ..utils.blocks import CountsLike
-from ._agreement import Agreement
+from ._agreement import agreement_checks
 from ._draws import TopicDraws, check_at_most_kept
 from ._results import documents
 from ._results import topics as tables
@@ -85,7 +86,8 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
         """Check whether several chains found the same topics."""
         names = self._word_names(self.components_.shape[1])
         names = names if names.dtype.kind in "OU" else None
-        return self._agreement.checks(self.components_, self._topics_in_use(), self._metric, names, self._seeds_hint)
+        in_use = self._topics_in_use()
+        return agreement_checks(self._agreement, self.components_, in_use, self._metric, names, self._seeds_hint)
 
     def _convergence_checks(self, diagnosis):
         name, unit = self._drifts
@@ -198,7 +200,7 @@ class BaseTopicModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMC
     # -- tables ----------------------------------------------------------------------------------------------------
 
     def _draws_of_topic(self, k):
-        return self._agreement.draws_of_topic(self.samples_["components"], k)
+        return self._agreement.draws_of(self.samples_["components"], k)
 
     def transform_draws(
         self, X: CountsLike, n_draws: int | None = None, random_state: Seed = 0, **params: Any

@@ -11,7 +11,7 @@ from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel, Spheri
 from sk_sgmcmc.chains.chain import stacked_draws
 from sk_sgmcmc.datasets import load_sotu, make_lda
 from sk_sgmcmc.metrics import doc_topic_proportions, hellinger_distances, topic_stability
-from sk_sgmcmc.topic._agreement import Agreement
+from sk_sgmcmc.topic._agreement import agreement_of
 from sk_sgmcmc.topic._counts.record import kept_draws
 from sk_sgmcmc.topic._draws import TopicDraws
 from sk_sgmcmc.topic._estimator import model as count_model
@@ -258,7 +258,7 @@ def test_directions_of_unlike_topics_are_not_averaged(monkeypatch, X):
 
 
 def test_chains_agree_up_to_a_distance_that_does_not_grow_with_the_spread_of_draws():
-    agreement = Agreement.of_distances(0, np.array([[0.0, 0.0], [0.25, 0.26]]))
+    agreement = agreement_of(0, np.array([[0.0, 0.0], [0.25, 0.26]]))
     assert agreement.agree.tolist() == [[True, True], [True, False]]
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sk_sgmcmc.covariates.prior import NormalPrior
 from sk_sgmcmc.dense.rows import DenseRows
 from sk_sgmcmc.kernels.models import scaled_dirichlet as kernels
 from sk_sgmcmc.topic._counts import scaled_dirichlet
@@ -12,7 +13,6 @@ from sk_sgmcmc.topic._counts.document_prior import DocumentPrior, Progress
 from sk_sgmcmc.topic._counts.scaled_dirichlet import ScaledDirichlet, ScaledSweeps
 from sk_sgmcmc.topic._counts.sweeps import GeneralSweeps
 from sk_sgmcmc.topic._dmr import dispersed_prior
-from sk_sgmcmc.topic._dmr.coefficients import NormalPrior
 from sk_sgmcmc.topic._dmr.dispersed_prior import DispersedMetadataPrior, distributions, halves
 from tests.cases import THRESHOLD, z_scores
 from tests.naive import lda as naive

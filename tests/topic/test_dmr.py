@@ -19,10 +19,10 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from sk_sgmcmc import DMRTopicModel
 from sk_sgmcmc.callbacks import HeldOutScore
+from sk_sgmcmc.covariates.metadata import MetadataEncoder
 from sk_sgmcmc.datasets import make_dmr
 from sk_sgmcmc.inspection import to_pyldavis
 from sk_sgmcmc.samplers import SGHMC, SGNHT, Blob
-from sk_sgmcmc.topic._dmr.metadata import MetadataEncoder
 from sk_sgmcmc.topic._dmr.prevalence import are_clipped
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
 from tests.conftest import importorskip

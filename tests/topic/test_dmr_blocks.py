@@ -10,6 +10,7 @@ from scipy import sparse
 
 from sk_sgmcmc import DMRTopicModel
 from sk_sgmcmc.chains.chain import DrawPlan
+from sk_sgmcmc.covariates.metadata import MetadataEncoder
 from sk_sgmcmc.datasets import CountBlocks, make_dmr
 from sk_sgmcmc.samplers import Gibbs
 from sk_sgmcmc.topic._counts.chain import CollapsedChain
@@ -21,7 +22,6 @@ from sk_sgmcmc.topic._dmr.coefficients import Coefficients, CurvatureSums
 from sk_sgmcmc.topic._dmr.document_prior import MetadataPrior
 from sk_sgmcmc.topic._dmr.evidence import Evidence, EvidenceInShards
 from sk_sgmcmc.topic._dmr.group_counts import group_counts
-from sk_sgmcmc.topic._dmr.metadata import MetadataEncoder
 from tests.cases import THRESHOLD, z_scores
 from tests.common.compare import mapped_files
 from tests.conftest import importorskip

@@ -10,19 +10,19 @@ import pytest
 from scipy import sparse
 
 from sk_sgmcmc import DMRTopicModel
+from sk_sgmcmc.chains.agreement import Agreement
 from sk_sgmcmc.chains.chain import DrawPlan
+from sk_sgmcmc.covariates.effects import Counterfactuals, ObservedMetadata
+from sk_sgmcmc.covariates.formula import FormulaEncoder
+from sk_sgmcmc.covariates.metadata import MetadataEncoder
+from sk_sgmcmc.covariates.overlap import warn_of_extrapolation
 from sk_sgmcmc.datasets import CountBlocks, load_sotu, make_dmr
 from sk_sgmcmc.inspection import PrevalenceDisplay
 from sk_sgmcmc.samplers import Gibbs
-from sk_sgmcmc.topic._agreement import Agreement
 from sk_sgmcmc.topic._counts import doc_counts
 from sk_sgmcmc.topic._counts.chain import CollapsedChain
 from sk_sgmcmc.topic._counts.doc_counts import DocumentCounts, DocumentRecord
 from sk_sgmcmc.topic._counts.word_prior import WordPrior
-from sk_sgmcmc.topic._dmr.effects import Counterfactuals, ObservedMetadata
-from sk_sgmcmc.topic._dmr.formula import FormulaEncoder
-from sk_sgmcmc.topic._dmr.metadata import MetadataEncoder
-from sk_sgmcmc.topic._dmr.overlap import warn_of_extrapolation
 from sk_sgmcmc.topic._dmr.permutations import Comparison, KnownProportions, _Refits, permuted
 from sk_sgmcmc.topic._dmr.proportions import RecordedCounts, RecordedProportions, Weights
 from sk_sgmcmc.topic._dmr.regression import RegressionMean
@@ -96,7 +96,7 @@ def drawn_proportions(seed, prior, shard_tokens, place=None):
     chain.run(N_STEPS)
     metadata = GROUP[:, None].astype(float)
     recorded = RecordedCounts.of_chains([chain], np.array([chain.record.orders]))
-    one = Agreement.of_distances(0, np.zeros((1, 2)))
+    one = Agreement.of_one_chain(2)
     encoder = MetadataEncoder().fit(metadata)
     draws = RecordedProportions(recorded, encoder, ObservedMetadata.of(metadata), one, 3, seed)
     theta = np.array([each[:, 0] for *_, each in draws.parts()])

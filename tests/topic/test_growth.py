@@ -8,15 +8,16 @@ from scipy import sparse
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, GammaProcessTopicModel
 from sk_sgmcmc.chains.growth import FEWEST_DRAWS, in_window
+from sk_sgmcmc.covariates.metadata import MetadataEncoder
+from sk_sgmcmc.covariates.prior import NormalPrior
 from sk_sgmcmc.datasets import CountBlocks, make_dmr, make_lda
 from sk_sgmcmc.dense.rows import DenseRows
 from sk_sgmcmc.metrics import align_topics, hellinger_distances
 from sk_sgmcmc.topic._counts import growth
 from sk_sgmcmc.topic._counts.corpus import Described, InMemoryShards, KeptCorpus, TokenCorpus
 from sk_sgmcmc.topic._counts.documents import MatrixCorpus
-from sk_sgmcmc.topic._dmr.coefficients import Coefficients, NormalPrior
+from sk_sgmcmc.topic._dmr.coefficients import Coefficients
 from sk_sgmcmc.topic._dmr.dispersed_prior import DispersedMetadataPrior
-from sk_sgmcmc.topic._dmr.metadata import MetadataEncoder
 from tests.common.compare import PressCtrlC, assert_same_draws, interrupted
 from tests.common.instances import LDA
 from tests.conftest import importorskip

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ...topic._dmr.effects import comparison_of, effects_of
+from ...covariates.effects import effects_of
+from ...topic._dmr.comparison import comparison_of
 from ...topic._results import documents, topics
 from ...utils._numbers import interval_tails
 from ...utils._tables import aligned, checked_names, declared_levels
@@ -360,8 +361,8 @@ def _effects(estimator, X, params, of, shown, interval):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             table = effects_of(
-                estimator, regressions, average, covariate, at, kind="difference", reference=None, pairwise=False,
-                interval=interval,
+                regressions, average, covariate, at, names=estimator.topic_names_, kind="difference", reference=None,
+                pairwise=False, interval=interval,
             )  # fmt: skip
         notes = [str(each.message) for each in caught if each.category is UserWarning]
         for note in notes:

@@ -14,11 +14,11 @@ from ...base import BaseSGMCMC, all_or_nothing, fits_anew
 from ...chains.chain import DrawPlan
 from ...chains.checks import EMPTY_CLASSES, SEVERAL_MODES, TOO_FEW_ITEMS
 from ...chains.lengths import DefaultSweeps
+from ...covariates.effects import ObservedMetadata
+from ...covariates.formula import FormulaEncoder, is_constant
+from ...covariates.metadata import MetadataEncoder, NoCovariates
+from ...covariates.prior import NormalPrior
 from ...exceptions import FitInterrupted
-from ...topic._dmr.coefficients import NormalPrior
-from ...topic._dmr.effects import ObservedMetadata
-from ...topic._dmr.formula import FormulaEncoder, is_constant
-from ...topic._dmr.metadata import MetadataEncoder, NoCovariates
 from ...utils._containers import refuse_containers
 from ...utils._numbers import real_array
 from ...utils._parameters import keyword_parameters

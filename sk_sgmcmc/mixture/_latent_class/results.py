@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,10 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp, xlogy
 from sklearn.utils.validation import check_is_fitted
 
+from ...chains.agreement import Agreement
 from ...chains.chain import stacked_draws
+from ...covariates.effects import Counterfactuals, PriorMean, effects_of
 from ...dense.rows import DenseRows
-from ...topic._agreement import Agreement
-from ...topic._dmr.effects import Counterfactuals, PriorMean, effects_of
 from ...utils import as_table
 from ...utils._bit_stable import log_mean_exp
 from ...utils._dask import lazy_for_dask
@@ -28,16 +27,6 @@ from .alignment import align_chains, compared_rows, responsibilities, rows_of_cl
 
 _PIECE = 20_000  # number of rows that are evaluated at once, to limit memory
 _N_SCORED, _N_PREDICTED = 100, 50  # largest number of draws averaged for densities, and for classes
-
-
-class _Logistic:
-    """Probabilities of classes given covariates, for `PriorMean`."""
-
-    @staticmethod
-    def prevalence(encoded, coef, new=None):
-        """Probabilities (n_rows, n_classes) for encoded covariates and coefficients with the intercept first."""
-        eta = np.asarray(encoded @ coef[:, 1:].T) + coef[:, 0]
-        return np.exp(eta - logsumexp(eta, axis=1, keepdims=True))
 
 
 class FittedLatentClasses:
@@ -450,11 +439,11 @@ class FittedLatentClasses:
             )
         average = Counterfactuals.of_model(self, metadata, given)
         # Means are over all chains that agree, so these are one chain for `PriorMean`.
-        agreement = Agreement.of_distances(0, np.zeros((1, self.n_components)))
-        together = PriorMean(agreement, self._flat("coef")[None], _Logistic())
-        named: Any = SimpleNamespace(topic_names_=[str(k) for k in range(self.n_components)])
+        agreement = Agreement.of_one_chain(self.n_components)
+        together = PriorMean(agreement, self._flat("coef")[None], _prevalence)
+        names = [str(k) for k in range(self.n_components)]
         table = effects_of(
-            named, lambda: together, average, covariate, at, kind=kind, reference=reference, pairwise=pairwise,
+            lambda: together, average, covariate, at, names=names, kind=kind, reference=reference, pairwise=pairwise,
             interval=interval,
         )  # fmt: skip
         columns: dict[str, AnyArray] = {"class": np.asarray(table["topic"])}
@@ -467,3 +456,9 @@ def _log_prior(weights, coef, Z):
         return np.log(np.maximum(weights, 1e-300))[None]
     eta = Z @ coef.T
     return eta - logsumexp(eta, axis=1, keepdims=True)
+
+
+def _prevalence(encoded, coef):
+    """Probabilities of classes, (n_rows, K), for encoded covariates and coefficients with the intercept first."""
+    eta = np.asarray(encoded @ coef[:, 1:].T) + coef[:, 0]
+    return np.exp(eta - logsumexp(eta, axis=1, keepdims=True))

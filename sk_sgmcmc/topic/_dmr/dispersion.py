@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from ...covariates.prior import NormalPrior
 from .._counts.record import scored_draws
 from .._counts.scaled_dirichlet import ScaledDirichlet
 from .._results.topics import summed
-from .coefficients import NormalPrior
 from .dispersed_prior import DispersedMetadataPrior, distributions, halves
 from .document_prior import MetadataPrior, refuse_other_coef_sampler
 from .prevalence import doc_priors, linear_predictors, prevalence

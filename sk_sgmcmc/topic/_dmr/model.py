@@ -14,6 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from ...base import all_or_nothing, fits_anew
 from ...chains.checks import CLIPPED_PREDICTOR, INTERCEPTS_NOT_CONVERGED
 from ...chains.growth import FEWEST_SHARE
+from ...covariates.effects import ObservedMetadata, effects_of
+from ...covariates.formula import FormulaEncoder
+from ...covariates.metadata import MetadataEncoder
 from ...samplers._base import Sampler
 from ...samplers._registry import make_sampler
 from ...utils._dask import lazy_for_dask
@@ -29,6 +32,7 @@ from .._counts.documents import MatrixCorpus
 from .._counts.growth import LONG_SWEEPS
 from .._lda import BayesianLDA
 from .._results.topics import new_topics, refuse_merged
+from .comparison import comparison_of
 from .dispersion import DISPERSIONS
 from .document_prior import (
     COEF_SAMPLER,
@@ -37,10 +41,7 @@ from .document_prior import (
     refuse_optimised,
 )
 from .documents import refuse_table, taken_apart
-from .effects import ObservedMetadata, comparison_of, effects_of
-from .formula import FormulaEncoder
 from .intercepts import check_intercepts, mean_intercepts
-from .metadata import MetadataEncoder
 from .permutations import permutation_table
 from .prevalence import (
     are_clipped,
@@ -865,7 +866,7 @@ class DMRTopicModel(BayesianLDA):
         """
         made, average = comparison_of(self, of, X, metadata, groups, given, random_state)
         comparison = {"kind": kind, "reference": reference, "pairwise": pairwise, "interval": interval}
-        return effects_of(self, made, average, covariate, at, **comparison)
+        return effects_of(made, average, covariate, at, names=self.topic_names_, **comparison)
 
     def permutation_test(
         self,

@@ -8,13 +8,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
+from ...chains.agreement import Agreement
+from ...covariates.effects import Counterfactuals, ObservedMetadata, pairs_of
 from ...metrics import align_topics, doc_topic_proportions
 from ...utils import as_table
 from ...utils._numbers import checked_count, interval_tails
 from ...utils._seeds import seed_sequence
 from ...utils._tables import aligned, rows_of_table
-from .._agreement import Agreement
-from .effects import Counterfactuals, ObservedMetadata, pairs_of
 from .proportions import Weights, clusters_of
 from .regression import RegressionMean
 
@@ -49,7 +49,7 @@ class KnownProportions:
     def __init__(self, theta, observed):
         self.theta, self.observed = theta, observed
         self.shape = 1, 1, theta.shape[1]
-        self.agreement = Agreement.of_distances(0, np.zeros((1, theta.shape[1])))
+        self.agreement = Agreement.of_one_chain(theta.shape[1])
 
     def n_docs(self, c, s):
         """Number of documents."""

@@ -5,6 +5,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ...chains.checks import CLIPPED_PREDICTOR
+from ...covariates.effects import over_draws
 from ...utils import as_table
 from ...utils._bit_stable import bit_stable_product
 from ...utils._block_tables import joined_metadata
@@ -76,11 +77,6 @@ def prevalence(encoded, coef, new=None):
     """Expected proportions of encoded rows, (n_rows, n_topics)."""
     priors = doc_priors(encoded, coef, new)
     return priors / priors.sum(axis=1, keepdims=True)
-
-
-def over_draws(coef, answer):
-    """Evaluate the function ``answer`` at each draw of the coefficients; returns (n_chains, n_kept, ...)."""
-    return np.stack([np.stack([answer(each) for each in chain]) for chain in coef])
 
 
 def prevalence_draws(encoded, coef, dispersion, new=None):

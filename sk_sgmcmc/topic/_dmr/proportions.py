@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...chains.agreement import Agreement
 from ...utils import row_keys
 from ...utils._seeds import counter_uniforms, keys_of_copies, mix64, salt64
-from .._agreement import Agreement
 from .._counts.corpus import Described, Shard
 from .._results.topics import summed
 
@@ -145,7 +145,7 @@ class SampledProportions:
     def __init__(self, model, corpus, observed, random_state):
         self.model, self.corpus, self.observed = model, corpus, observed
         self.shape = 1, model._topic_draws.shape[1], len(model.components_)
-        self.agreement = Agreement.of_distances(0, np.zeros((1, self.shape[2])))
+        self.agreement = Agreement.of_one_chain(self.shape[2])
         self.salt = salt64(random_state)
         keys = [row_keys(each.to_csr()) for each in corpus.corpora()]
         beside = [each.keys_beside()[0] for each in corpus.corpora()]

@@ -6,13 +6,13 @@ the proportions may not be integrated out, and parameters are drawn given them.
 
 import numpy as np
 
+from ...covariates.metadata import NoCovariates
+from ...covariates.prior import NormalPrior
 from ...kernels.models import outcome
 from .._counts.corpus import Described
 from .._counts.document_prior import DocumentPrior, FittedPrior, first_doc_prior
 from .._counts.scaled_dirichlet import ScaledDirichlet
-from .._dmr.coefficients import NormalPrior
 from .._dmr.dispersed_prior import DispersedMetadataPrior, distributions, halves
-from .._dmr.metadata import NoCovariates
 
 # Standard deviations of the normal priors of the logarithms of shapes and scales.
 _SHAPE_SCALE, _SCALE_SCALE = 2.0, 1.0

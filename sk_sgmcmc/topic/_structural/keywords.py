@@ -230,7 +230,7 @@ def keyword_table(model, places, tails):
     rates, n_topics = model.samples_["keyword_rate"], places.n_topics
     low, high = np.empty((2, n_topics))
     for k in range(n_topics):
-        low[k], high[k] = interval_ends(model._agreement.draws_of_topic(rates, k), tails)
+        low[k], high[k] = interval_ends(model._agreement.draws_of(rates, k), tails)
     shares = model.word_counts_[places.word] / max(model.word_counts_.sum(), 1.0)
     return as_table(
         {

@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ...chains.checks import KEYWORDS_ABANDONED, KEYWORDS_APART, SEEDS_LOST
+from ...covariates.formula import is_constant
+from ...covariates.metadata import NoCovariates, columns_of, is_missing, levels_of
 from ...utils._numbers import indices, interval_tails
 from ...utils._parameters import keyword_parameters
 from ...utils._typing import AnyArray, FloatArray, Table
 from .._counts.forms import Forms, of_words
 from .._counts.word_prior import check_seeds
-from .._dmr.formula import is_constant
-from .._dmr.metadata import NoCovariates, columns_of, is_missing, levels_of
 from .._dmr.model import DMRTopicModel
 from .._results import topics as tables
 from .contrasts import contrast_table
@@ -413,7 +413,7 @@ class StructuralTopicModel(DMRTopicModel):
         interval = None if format == "wide" else interval
         components, draws = self.content_components_[g], None
         if interval is not None:
-            draws = partial(self._agreement.draws_of_topic, self.content_draws(group))
+            draws = partial(self._agreement.draws_of, self.content_draws(group))
         scores = tables.word_scores(components, by, self.word_counts_)
         names = self._word_names(components.shape[1], feature_names)
         table = tables.word_table(components, n, interval, names, self.topic_names_, draws, scores=scores, by=by)

@@ -5,13 +5,13 @@ import pytest
 from scipy import integrate, interpolate
 
 from sk_sgmcmc import DMRTopicModel
+from sk_sgmcmc.covariates import smoothness
+from sk_sgmcmc.covariates.formula import FormulaEncoder
 from sk_sgmcmc.datasets import make_lda
 from sk_sgmcmc.dense.rows import DenseRows
 from sk_sgmcmc.samplers import SGHMC
 from sk_sgmcmc.topic._dmr import coefficients as _coefficients
-from sk_sgmcmc.topic._dmr import smoothness
 from sk_sgmcmc.topic._dmr.coefficients import Coefficients
-from sk_sgmcmc.topic._dmr.formula import FormulaEncoder
 from sk_sgmcmc.topic._dmr.group_counts import counts_of_rows, information, likelihood
 from tests.cases import THRESHOLD, z_scores
 from tests.conftest import importorskip

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...utils._warnings import warn_user
+from ..utils._warnings import warn_user
 
 _LARGE = 0.5  # Share of documents that were not seen with a value, above which there is a warning.
 _BY_CHANCE = 1e-4
@@ -182,8 +182,8 @@ def warn_of_extrapolation(regression, average, settings, documents, *, is_contra
 
     Parameters
     ----------
-    regression : RegressionMean or PriorMean
-        Only regressions are checked.
+    regression : PriorMean or RegressionMean
+        What is averaged. It is checked only if it has documents of its own, ``observed``, with ``weights``.
     average, is_contrast
         As for `Overlap`.
     settings, is_seen_together

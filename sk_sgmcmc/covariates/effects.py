@@ -1,4 +1,7 @@
-"""Effects of covariates on prevalence: differences between averages over documents with a covariate set to values."""
+"""Effects of covariates on prevalence: differences between averages over documents with a covariate set to values.
+
+Documents are the rows of any table with metadata, and what is prevalent among them are topics or classes.
+"""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -10,14 +13,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ...utils import as_table, row_keys
-from ...utils._numbers import interval_tails
-from ...utils._tables import aligned
-from ...utils._warnings import warn_user
+from ..utils import as_table, row_keys
+from ..utils._numbers import interval_tails
+from ..utils._warnings import warn_user
 from .overlap import warn_of_extrapolation
-from .prevalence import over_draws
-from .proportions import RecordedProportions, SampledProportions, Weights, clusters_of
-from .regression import RegressionMean
 
 _CELLS_AT_ONCE = 2_000_000  # Cells of prevalence, or of rows of metadata, computed at a time, to limit memory.
 
@@ -178,31 +177,38 @@ class Counterfactuals:
         return self.encoder.with_value(table, self.place(name), self.value_of(name, value))
 
 
+def over_draws(coef, answer):
+    """Evaluate the function ``answer`` at each draw of the coefficients; returns (n_chains, n_kept, ...)."""
+    return np.stack([np.stack([answer(each) for each in chain]) for chain in coef])
+
+
 class PriorMean:
-    """Mean prevalence under the documents' prior, before any of their words is read.
+    """Mean prevalence given covariates alone, before any document is read.
 
     Parameters
     ----------
     agreement : Agreement
-    coef : ndarray of shape (n_chains, n_kept, n_topics, width)
-        Draws of the coefficients, whose meaning ``dispersion`` knows.
-    dispersion : SharedDispersion
-    new : ndarray of shape (n_topics,), default=None
-        As for `doc_priors`.
+    coef : ndarray of shape (n_chains, n_kept, n_components, width)
+        Draws of the coefficients.
+    prevalence : callable
+        ``prevalence(rows, coef)`` is the prevalence for encoded rows in one draw, (n_rows, n_components).
     """
 
     observed = None  # It needs no documents.
 
-    def __init__(self, agreement, coef, dispersion, new=None):
-        self.agreement, self.coef, self.dispersion, self.new = agreement, coef, dispersion, new
+    def __init__(self, agreement, coef, prevalence):
+        self.agreement, self.coef, self.prevalence = agreement, coef, prevalence
 
     def averages(self, settings, counterfactuals):
-        """Draws of the mean prevalence over documents under each setting, (n_chains, n_kept, n_topics, n_settings)."""
+        """Draws of the mean prevalence over documents under each setting.
+
+        The result is of shape (n_chains, n_kept, n_components, n_settings).
+        """
         parts = []
         for rows, base in counterfactuals.designs(settings, self.coef.shape[2]):
 
             def answer(each, rows=rows, base=base):
-                shares = self.dispersion.prevalence(rows, each, self.new)
+                shares = self.prevalence(rows, each)
                 shares = shares.reshape(-1, base.weights.size, shares.shape[1])
                 return np.einsum("r,nrk->kn", base.weights, shares)
 
@@ -210,53 +216,8 @@ class PriorMean:
         return np.concatenate(parts, axis=-1)
 
 
-def comparison_of(model, of, X, metadata, groups, given, random_state):
-    """What `DMRTopicModel.effects` averages, and the `Counterfactuals` over which.
-
-    Arguments are those of `DMRTopicModel.effects`. Nothing is drawn yet except by the returned function, which makes
-    the first of the two, a `PriorMean` or a `RegressionMean`.
-    """
-    if of not in ("population", "documents", "prior"):
-        raise ValueError(f'`of` must be "population", "documents" or "prior"; got {of!r}.')
-    if groups is not None and of != "population":
-        raise ValueError(f'`groups` reweights clusters of documents, which only of="population" does; got of={of!r}.')
-    if of == "prior":
-        if X is not None:
-            raise ValueError('`X` has no use with of="prior", which reads no words. Leave it out, and pass metadata=.')
-        average = Counterfactuals.of_model(model, metadata, given)
-        made = PriorMean(model._agreement, model._coef_draws, model._dispersion, model._merged_into)
-        return lambda: made, average
-    if X is None:
-        average = Counterfactuals.of_model(model, metadata, given)
-        recorded = model._recorded_counts()
-        if recorded is None or model._observed is None:
-            raise ValueError(_not_recorded(model, of))
-        draws = RecordedProportions(
-            recorded, model._encoder, model._observed, model._agreement, model.components_.shape[1], random_state,
-            model._merged_into,
-        )  # fmt: skip
-    else:
-        metadata, groups = aligned(X, metadata=metadata, groups=groups)
-        Counterfactuals.of_model(model, metadata, given)
-        corpus, observed = model._described_documents(X, metadata)
-        average = Counterfactuals(model._encoder, observed, given)
-        draws = SampledProportions(model, corpus, observed, random_state)
-    weights = Weights(draws, of == "population", clusters_of(groups, draws.observed.place.size))
-    return lambda: RegressionMean(model._encoder, draws, weights), average
-
-
-def _not_recorded(model, of):
-    """The message that the topics of the fitted documents are not known."""
-    return (
-        f"of={of!r} needs the topics of the documents at the kept draws, which this {type(model).__name__} does not "
-        "have: they are recorded by a fit with stored assignments on the simplex, within 512 MiB, unless "
-        "keep_documents=False, and forget_documents drops them. Pass the documents as X=, with their metadata=, or "
-        'pass of="prior", the mean of their prior.'
-    )
-
-
 def prevalence_at(quantity, average, settings, interval, is_seen_together=False):
-    """Mean prevalence under each setting, and the ends of its intervals, each (n_topics, n_settings).
+    """Mean prevalence under each setting, and the ends of its intervals, each (n_components, n_settings).
 
     ``is_seen_together`` is as for `warn_of_extrapolation`.
     """
@@ -266,8 +227,19 @@ def prevalence_at(quantity, average, settings, interval, is_seen_together=False)
     return draws[quantity.agreement.reference].mean(axis=0), *ends
 
 
-def effects_of(model, made, average, covariate, at, *, kind, reference, pairwise, interval):
-    """The table of `DMRTopicModel.effects`, given the results of `comparison_of`."""
+def effects_of(made, average, covariate, at, *, names, kind, reference, pairwise, interval):
+    """The table of `DMRTopicModel.effects`.
+
+    Parameters
+    ----------
+    made : callable
+        ``made()`` is what is averaged, such as a `PriorMean`.
+    average : Counterfactuals
+    covariate, at, kind, reference, pairwise, interval
+        As for `DMRTopicModel.effects`.
+    names : list of str
+        Names of the topics or classes.
+    """
     tails = interval_tails(interval)
     if kind not in ("difference", "prevalence"):
         raise ValueError(f'kind={kind!r} must be "difference" or "prevalence".')
@@ -295,8 +267,8 @@ def effects_of(model, made, average, covariate, at, *, kind, reference, pairwise
     else:
         warn_of_extrapolation(quantity, average, settings, "X= and metadata=", is_contrast=pairs is not None)
     if pairs is None:
-        return prevalence_table(draws, values, quantity.agreement, tails, model.topic_names_)
-    return effect_table(draws, pairs, values, quantity.agreement, tails, model.topic_names_)
+        return prevalence_table(draws, values, quantity.agreement, tails, names)
+    return effect_table(draws, pairs, values, quantity.agreement, tails, names)
 
 
 def _item(value):

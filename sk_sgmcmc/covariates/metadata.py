@@ -1,4 +1,4 @@
-"""Encoding of metadata of documents, in any accepted form, as numeric columns."""
+"""Encoding of metadata of documents, or of the rows of another table, in any accepted form as numeric columns."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -8,10 +8,10 @@ from numbers import Real
 import numpy as np
 from scipy import sparse
 
-from ...dense.rows import DenseRows, SparseRows, moments, refuse_extremes
-from ...utils._sparse import well_formed
-from ...utils._tables import declared_levels
-from ...utils._warnings import warn_of_index_column, warn_of_levels, warn_user
+from ..dense.rows import DenseRows, SparseRows, moments, refuse_extremes
+from ..utils._sparse import well_formed
+from ..utils._tables import declared_levels
+from ..utils._warnings import warn_of_index_column, warn_of_levels, warn_user
 
 _DENSE_COLUMNS = 64  # Up to this number of columns, encoded levels are dense.
 _SHOWN = 5  # Unknown levels quoted in a message.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import sparse
 
-from ...dense.rows import refuse_extremes
+from ..dense.rows import refuse_extremes
 from .formula_language import FUNCTIONS, RefusedExpression, columns_in
 from .metadata import _DENSE_COLUMNS, MetadataEncoder, columns_of, missing_in, numbers
 from .smoothness import Smoothness, grid, is_basis

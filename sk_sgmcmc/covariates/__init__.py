@@ -1,0 +1,1 @@
+"""Covariates of models: their encoding, the prior of their coefficients, and tables of their effects."""
