@@ -104,10 +104,10 @@ def fetched(fetch, *name):
         raise SystemExit(f"{error} Or pass a corpus that comes with the package (see --help).") from None
 
 
-def split(counts, seed, share=1, n_held_out=1000):
-    """Training and held-out documents of a random ``1 / share`` of a corpus, with the words that can be learnt."""
+def split(counts, seed, n_held_out=1000):
+    """Training and held-out documents of a corpus, with the words that can be learnt."""
     counts = counts.tocsr()[np.flatnonzero(counts.sum(axis=1))]
-    order = np.random.default_rng(seed).permutation(counts.shape[0])[: counts.shape[0] // share]
+    order = np.random.default_rng(seed).permutation(counts.shape[0])
     n_held_out = min(n_held_out, order.size // 10)
     train, held_out = counts[order[n_held_out:]], counts[order[:n_held_out]]
     words = np.flatnonzero(train.sum(axis=0))
