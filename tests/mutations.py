@@ -1275,6 +1275,11 @@ INSPECTION = [
         ("_predicted", "cells = row * values.size + column", "cells = column * len(groups) + row"),
     ),
     *of(
+        "inspection/_prevalence.py",
+        "tests/inspection/test_prevalence.py -k line_for_each_group",
+        ("_averaged", "{by: group}", "{by: groups[0]}"),
+    ),
+    *of(
         "inspection/_export.py",
         "tests/inspection/test_inspection.py -k pyldavis",
         ("to_pyldavis", "names[words].tolist()", "names[: words.size].tolist()"),

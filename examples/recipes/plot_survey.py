@@ -4,8 +4,8 @@ Which groups of people answered a survey?
 
 After this page you can divide the respondents of a survey into latent
 classes, with missing answers, ordered answers and survey weights. You
-can choose the number of classes, read what marks each, and say who
-belongs to one for certain.
+can choose the number of classes, read what marks each, say who belongs
+to one for certain, and plot the shares of classes over age.
 
 In the user guide: :doc:`/user_guide/latent_classes`.
 """
@@ -106,6 +106,24 @@ import matplotlib.pyplot as plt
 from sk_sgmcmc.inspection import ProfileDisplay
 
 ProfileDisplay.from_estimator(model)
+plt.show()
+
+# %%
+# Plot the shares of classes over age
+# -----------------------------------
+# Pass covariates as ``metadata``. Classes then follow a regression on
+# them. Ages and sexes are generated, and differ between the groups.
+# Lines are the expected shares at each age, for women and for men.
+
+from sk_sgmcmc.inspection import PrevalenceDisplay
+
+age = rng.normal(np.array([30, 45, 60])[group], 12).clip(18, 85)
+is_woman = rng.random(group.size) < np.array([0.5, 0.5, 0.3])[group]
+sex = np.where(is_woman, "women", "men")
+about = pd.DataFrame({"age": age, "sex": sex}, index=survey.index)
+model.set_params(n_iter=1000)
+model.fit(survey, sample_weight=weight, metadata=about)
+PrevalenceDisplay.from_estimator(model, "age", by="sex")
 plt.show()
 
 # %%

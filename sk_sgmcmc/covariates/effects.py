@@ -3,7 +3,7 @@
 Documents are the rows of any table with metadata, and what is prevalent among them are topics or classes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import combinations
 from numbers import Real
 from types import NoneType
@@ -216,6 +216,27 @@ class PriorMean:
         return np.concatenate(parts, axis=-1)
 
 
+class Comparison(NamedTuple):
+    """The prevalence that effects of covariates compare, and the documents over which it is averaged.
+
+    Parameters
+    ----------
+    made : callable
+        ``made()`` is what is averaged, such as a `PriorMean`.
+    average : Counterfactuals
+    of : {"population", "documents", "prior", "classes"}
+        What the prevalence is the mean of, as for `PrevalenceDisplay <sk_sgmcmc.inspection.PrevalenceDisplay>`.
+    labels : dict
+        From names of columns to arrays of shape (n_components,): the number of each topic or class, in a column whose
+        name says which they are, and their names if they have any, in "name".
+    """
+
+    made: Callable
+    average: Counterfactuals
+    of: str
+    labels: dict
+
+
 def prevalence_at(quantity, average, settings, interval, is_seen_together=False):
     """Mean prevalence under each setting, and the ends of its intervals, each (n_components, n_settings).
 
@@ -227,20 +248,16 @@ def prevalence_at(quantity, average, settings, interval, is_seen_together=False)
     return draws[quantity.agreement.reference].mean(axis=0), *ends
 
 
-def effects_of(made, average, covariate, at, *, names, kind, reference, pairwise, interval):
+def effects_of(comparison, covariate, at, *, kind, reference, pairwise, interval):
     """The table of `DMRTopicModel.effects`.
 
     Parameters
     ----------
-    made : callable
-        ``made()`` is what is averaged, such as a `PriorMean`.
-    average : Counterfactuals
+    comparison : Comparison
     covariate, at, kind, reference, pairwise, interval
         As for `DMRTopicModel.effects`.
-    names : list of str
-        Names of the topics or classes.
     """
-    tails = interval_tails(interval)
+    tails, average = interval_tails(interval), comparison.average
     if kind not in ("difference", "prevalence"):
         raise ValueError(f'kind={kind!r} must be "difference" or "prevalence".')
     if not isinstance(covariate, str) and np.ndim(covariate):
@@ -254,7 +271,7 @@ def effects_of(made, average, covariate, at, *, names, kind, reference, pairwise
         pairs, values = pairs_of(values, reference, pairwise, lambda value: average.value_of(covariate, value))
         if not pairs:
             raise ValueError(f"at={at!r}: a difference needs two values of {covariate!r}, or a reference.")
-    quantity, settings = made(), [{covariate: value} for value in values]
+    quantity, settings = comparison.made(), [{covariate: value} for value in values]
     draws = quantity.averages(settings, average)
     lacking = [value for i, value in enumerate(values) if np.isnan(draws[..., i]).any()]
     if lacking:
@@ -267,8 +284,8 @@ def effects_of(made, average, covariate, at, *, names, kind, reference, pairwise
     else:
         warn_of_extrapolation(quantity, average, settings, "X= and metadata=", is_contrast=pairs is not None)
     if pairs is None:
-        return prevalence_table(draws, values, quantity.agreement, tails, names)
-    return effect_table(draws, pairs, values, quantity.agreement, tails, names)
+        return prevalence_table(draws, values, quantity.agreement, tails, comparison.labels)
+    return effect_table(draws, pairs, values, quantity.agreement, tails, comparison.labels)
 
 
 def _item(value):
@@ -289,17 +306,19 @@ def pairs_of(values, reference, pairwise, index_of):
     return [(i, first) for i in range(len(values)) if i != first], values
 
 
-def effect_table(draws, pairs, values, agreement, tails, names):
-    """The table of differences in prevalence between pairs of values, with a row for each topic and pair."""
+def effect_table(draws, pairs, values, agreement, tails, labels):
+    """The table of differences in prevalence between pairs of values, with a row for each topic and pair.
+
+    ``labels`` is as for `Comparison`.
+    """
     after, before = map(list, zip(*pairs, strict=True))
     differences = draws[..., after] - draws[..., before]
     (low, high), positive = agreement.summary(differences, tails)
     own = draws[agreement.reference].mean(axis=0)
     n_topics, held = differences.shape[2], np.array([*values, None], dtype=object)[:-1]
     return as_table(
-        {
-            "topic": np.repeat(np.arange(n_topics), len(pairs)),
-            "name": np.repeat(np.asarray(names, dtype=object), len(pairs)),
+        {name: np.repeat(column, len(pairs)) for name, column in labels.items()}
+        | {
             "value": _plain(np.tile(held[after], n_topics)),
             "reference": _plain(np.tile(held[before], n_topics)),
             "prevalence": own[:, after].ravel(),
@@ -311,14 +330,13 @@ def effect_table(draws, pairs, values, agreement, tails, names):
     )
 
 
-def prevalence_table(draws, values, agreement, tails, names):
-    """The table of the prevalence at each value, with a row for each topic and value."""
+def prevalence_table(draws, values, agreement, tails, labels):
+    """The table of the prevalence at each value, with a row for each topic and value; ``labels`` as above."""
     (low, high), _ = agreement.summary(draws, tails)
     n_topics, n_values = draws.shape[2:]
     return as_table(
-        {
-            "topic": np.repeat(np.arange(n_topics), n_values),
-            "name": np.repeat(np.asarray(names, dtype=object), n_values),
+        {name: np.repeat(column, n_values) for name, column in labels.items()}
+        | {
             "value": _plain(np.tile(np.array([*values, None], dtype=object)[:-1], n_topics)),
             "prevalence": draws[agreement.reference].mean(axis=0).ravel(),
             "low": low.ravel(),

@@ -69,6 +69,15 @@ def style_panel(panel, *, spines, grid="both"):
         spine.set_color(FAINT)
 
 
+def style_rows(panel, labels, longest=LONGEST):
+    """Label the rows of a panel, from top to bottom at 0, 1 and so on, and style it without a vertical axis."""
+    panel.set_yticks(np.arange(len(labels)), [shortened(str(label), longest) for label in labels])
+    panel.set_ylim(len(labels) - 0.4, -0.6)
+    panel.tick_params(axis="y", length=0, labelsize=9, labelcolor=INK)
+    panel.tick_params(axis="x", labelsize=8, labelcolor=GREY, color=FAINT)
+    style_panel(panel, spines=("bottom",), grid="x")
+
+
 class Panels:
     """Base class of displays with one panel for each topic or cluster."""
 

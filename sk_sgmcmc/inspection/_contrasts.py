@@ -15,14 +15,13 @@ from ..utils._typing import AnyArray, AxesLike, FigureLike, FloatArray, IntArray
 from ._base import (
     CHARACTER,
     COLOURS,
-    FAINT,
     GREY,
     INK,
     LONGEST,
     Panels,
     check_interval,
     shortened,
-    style_panel,
+    style_rows,
     topic_title,
     whiskers,
 )
@@ -186,13 +185,9 @@ class WordContrastDisplay(Panels):
                     capsize=2.5, zorder=3,
                 )  # fmt: skip
             panel.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
-            panel.set_yticks(places, [shortened(word) for word in self.words[i]])
-            panel.set_ylim(len(places) - 0.4, -0.6)
+            style_rows(panel, self.words[i])
             panel.set_xlim(1.05 * widest, -1.05 * widest)  # The first group is on the left.
             panel.set_title(self.names[i], loc="left", fontsize=9, fontweight="bold", color=INK)
-            panel.tick_params(axis="y", length=0, labelsize=9, labelcolor=INK)
-            panel.tick_params(axis="x", labelsize=8, labelcolor=GREY, color=FAINT)
-            style_panel(panel, spines=("bottom",), grid="x")
         if ax is None:
             self.figure_.supxlabel(self._axis_label(), fontsize=9, color=GREY)
         return self

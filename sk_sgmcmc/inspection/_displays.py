@@ -13,7 +13,6 @@ from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, Axes, AxesLike, FigureLike, FloatArray, IntArray
 from ._base import (
     BAR,
-    FAINT,
     GREY,
     INK,
     LONGEST,
@@ -21,8 +20,7 @@ from ._base import (
     Panels,
     check_interval,
     pyplot,
-    shortened,
-    style_panel,
+    style_rows,
     topic_title,
     whiskers,
 )
@@ -171,15 +169,11 @@ class TopicWordsDisplay(Panels):
             mean, sides = self.probability[i], whiskers(self.probability[i], self.low[i], self.high[i])
             panel.barh(places, mean, height=0.72, color=BAR, zorder=2)
             panel.errorbar(mean, places, xerr=sides, fmt="none", ecolor=WHISKER, elinewidth=1.4, capsize=2.5, zorder=3)
-            panel.set_yticks(places, [shortened(word) for word in self.words[i]])
-            panel.set_ylim(n_words - 0.4, -0.6)
+            style_rows(panel, self.words[i])
             panel.set_xlim(0, 1.04 * widest)
             color = GREY if self._differs(i) else INK
             panel.set_title(self._title(i), loc="left", fontsize=10, fontweight="bold", color=color)
-            panel.tick_params(axis="y", length=0, labelsize=9, labelcolor=INK)
-            panel.tick_params(axis="x", labelsize=8, labelcolor=GREY, color=FAINT)
             panel.locator_params(axis="x", nbins=3)
-            style_panel(panel, spines=("bottom",), grid="x")
         if ax is None:
             label = f"probability in the topic: mean and {self.interval:.0%} credible interval"
             self.figure_.supxlabel(label, fontsize=9, color=GREY)

@@ -12,14 +12,12 @@ from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, AxesLike, FigureLike, FloatArray, IntArray
 from ._base import (
     COLOURS,
-    FAINT,
     GREY,
-    INK,
     LONGEST_NAME,
     Panels,
     check_interval,
     shortened,
-    style_panel,
+    style_rows,
     topic_title,
     value_label,
     whiskers,
@@ -60,7 +58,7 @@ class EffectsDisplay(Panels):
 
     See Also
     --------
-    PrevalenceDisplay : Prevalence of topics at each value of a covariate.
+    PrevalenceDisplay : Prevalence of topics or classes at each value of a covariate.
 
     Examples
     --------
@@ -183,10 +181,7 @@ class EffectsDisplay(Panels):
                 label=shortened(contrast, 2 * LONGEST_NAME),
             )  # fmt: skip
         panel.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
-        panel.set_yticks(places, [shortened(str(name), LONGEST_NAME) for name in self.names])
-        panel.set_ylim(n_topics - 0.4, -0.6)
-        panel.tick_params(axis="y", length=0, labelsize=9, labelcolor=INK)
-        panel.tick_params(axis="x", labelsize=8, labelcolor=GREY, color=FAINT)
+        style_rows(panel, self.names, LONGEST_NAME)
         panel.locator_params(axis="x", nbins=6)
         compared = self.covariate
         if n_contrasts == 1:
@@ -198,7 +193,6 @@ class EffectsDisplay(Panels):
             )  # fmt: skip
         title = f"difference in expected share by {compared}: mean and {self.interval:.0%} interval"
         panel.set_xlabel(wrapped(title, panel), fontsize=9, color=GREY)
-        style_panel(panel, spines=("bottom",), grid="x")
         return self
 
     def _size(self, n_rows, n_columns):

@@ -12,15 +12,12 @@ from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, AxesLike, FigureLike, FloatArray
 from ._base import (
     BAR,
-    FAINT,
     GREY,
-    INK,
     LONGEST_NAME,
     WHISKER,
     Panels,
     check_interval,
-    shortened,
-    style_panel,
+    style_rows,
     whiskers,
 )
 
@@ -135,13 +132,9 @@ class KeywordDisplay(Panels):
             elinewidth=1.4, capsize=2.5, zorder=3,
             label=f"share of the topic's tokens that come from them: mean and {self.interval:.0%} interval",
         )  # fmt: skip
-        panel.set_yticks(places, [shortened(name, LONGEST_NAME) for name in self.names])
-        panel.set_ylim(places.size - 0.4, -0.6)
+        style_rows(panel, self.names, LONGEST_NAME)
         panel.set_xlim(left=0.0)
-        panel.tick_params(axis="y", length=0, labelsize=9, labelcolor=INK)
-        panel.tick_params(axis="x", labelsize=8, labelcolor=GREY, color=FAINT)
         panel.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize=8, labelcolor=GREY)
-        style_panel(panel, spines=("bottom",), grid="x")
         return self
 
     def _size(self, n_rows, n_columns):

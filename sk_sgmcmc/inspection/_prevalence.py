@@ -1,4 +1,4 @@
-"""Display of the prevalence of topics as a function of a covariate."""
+"""Display of the prevalence of topics or classes as a function of a covariate."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ..covariates.effects import prevalence_at
-from ..topic import DMRTopicModel
-from ..topic._dmr.comparison import comparison_of
 from ..utils._numbers import indices
 from ..utils._parameters import keyword_parameters
 from ..utils._typing import AnyArray, AxesLike, Columns, FigureLike, FloatArray, IntArray
@@ -29,7 +27,7 @@ from ._base import (
     value_label,
     whiskers,
 )
-from ._similarity import names_of_content
+from ._similarity import without_numbered
 
 _LONGEST_TITLE = 30  # largest number of characters of a title
 _MOST_TOPICS = 6  # largest number of topics shown by default
@@ -37,19 +35,20 @@ _SHOWN = {
     "population": "mean share in the population",
     "documents": "mean share in these documents",
     "prior": "expected share, before reading words",
+    "classes": "expected share of the class",
 }
 
 
 @keyword_parameters
 class PrevalenceDisplay(Panels):
-    """Prevalence of topics against a covariate, with credible intervals; one panel per topic.
+    """Prevalence of topics or classes against a covariate, with credible intervals; one panel for each.
 
     Usually created by `from_estimator`.
 
     Parameters
     ----------
     topics : ndarray of shape (n_topics,)
-        Indices of the topics shown.
+        Indices of the topics or classes shown.
     names : ndarray of str, shape (n_topics,)
         Titles of the panels.
     values : ndarray of shape (n_values,)
@@ -65,9 +64,10 @@ class PrevalenceDisplay(Panels):
         Mass of the credible intervals.
     covariate, by : str
         Titles of the horizontal axis and of the legend; ``by`` may be None.
-    of : {"population", "documents", "prior"}
-        What the prevalence is the mean of, as for `DMRTopicModel.effects <sk_sgmcmc.DMRTopicModel.effects>`. The title
-        of the vertical axis names it, and says so if a regression goes below 0; panels then have a line at 0.
+    of : {"population", "documents", "prior", "classes"}
+        What the prevalence is the mean of: for topics as for `DMRTopicModel.effects <sk_sgmcmc.DMRTopicModel.effects>`;
+        "classes" for the probabilities of latent classes given the covariates. The title of the vertical axis names it,
+        and says so if a regression goes below 0; panels then have a line at 0.
 
     Attributes
     ----------
@@ -79,6 +79,7 @@ class PrevalenceDisplay(Panels):
     See Also
     --------
     EffectsDisplay : Differences in prevalence between values of a covariate.
+    ProfileDisplay : Answers of latent classes.
 
     Examples
     --------
@@ -93,6 +94,22 @@ class PrevalenceDisplay(Panels):
     >>> display = PrevalenceDisplay.from_estimator(dmr, "year", by="spoken")
     >>> display.prevalence.shape
     (3, 2, 50)
+
+    Shares of latent classes over age:
+
+    >>> import numpy as np
+    >>> from sk_sgmcmc import LatentClassModel
+    >>> X = np.array(
+    ...     [["yes", "often", "a", 1], ["no", "never", "b", 2]] * 40,
+    ...     dtype=object,
+    ... )
+    >>> people = {"age": np.tile([60, 30, 50, 20], 20)}
+    >>> model = LatentClassModel(2, n_iter=400, random_state=0).fit(
+    ...     X, metadata=people
+    ... )
+    >>> display = PrevalenceDisplay.from_estimator(model, "age")
+    >>> display.names.tolist(), display.prevalence.shape
+    (['class 0', 'class 1'], (2, 1, 50))
     """
 
     topics: IntArray
@@ -105,16 +122,16 @@ class PrevalenceDisplay(Panels):
     interval: float
     covariate: str
     by: str | None = None
-    of: Literal["population", "documents", "prior"] = "prior"
+    of: Literal["population", "documents", "prior", "classes"] = "prior"
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: DMRTopicModel,
+        estimator: Any,
         metadata: str | Columns,
         *,
         by: str | None = None,
-        of: Literal["population", "documents", "prior"] = "population",
+        of: Literal["population", "documents", "prior"] | None = None,
         at: Sequence[Any] | None = None,
         given: Mapping[str, Any] | None = None,
         groups: ArrayLike | None = None,
@@ -127,23 +144,27 @@ class PrevalenceDisplay(Panels):
         figure: FigureLike | None = None,
         n_columns: int | None = None,
     ) -> Self:
-        """Plot the prevalence of topics of a fitted model with metadata.
+        """Plot the prevalence of topics or classes of a fitted model with metadata.
 
         Parameters
         ----------
-        estimator : fitted DMRTopicModel
+        estimator : fitted model with a method ``effects``
+            A DMRTopicModel, StructuralTopicModel or LatentClassModel that was fitted with metadata.
         metadata : str or table
             Name of the covariate on the horizontal axis. At each of its values, prevalence is averaged over documents
-            as in `DMRTopicModel.effects <sk_sgmcmc.DMRTopicModel.effects>`. Or a DataFrame or dict of metadata:
-            prevalence is then predicted for each row by the documents' prior, as ``predict_prevalence`` does, and the
-            horizontal axis is its first column other than ``by``.
+            as in `DMRTopicModel.effects <sk_sgmcmc.DMRTopicModel.effects>`, or over rows as in
+            `LatentClassModel.effects <sk_sgmcmc.LatentClassModel.effects>`. For topics also a DataFrame or dict of
+            metadata: prevalence is then predicted for each row by the documents' prior, as ``predict_prevalence`` does,
+            and the horizontal axis is its first column other than ``by``.
         by : str, default=None
             Covariate with a line for each of its levels. If it is numeric with more than two values, there is a line
             for each quartile.
-        of : {"population", "documents", "prior"}, default="population"
-            Mean to show: of the population from which the documents are a sample, of these documents, or of their
-            prior. The first two are regressions, whose lines may leave the range from 0 to 1 where there are few
-            documents; the prior stays within it. Has no effect on rows of metadata, which are predicted by the prior.
+        of : {"population", "documents", "prior"}, default=None
+            Mean to show of topics: of the population from which the documents are a sample, of these documents, or of
+            their prior. The first two are regressions, whose lines may leave the range from 0 to 1 where there are few
+            documents; the prior stays within it. None: "population". Has no effect on rows of metadata, which are
+            predicted by the prior. Leave it out for classes, whose prevalence is their mean probability given the
+            covariates.
         at : list of values, default=None
             Values of the covariate. None: all levels, or both values of a numeric covariate that has only two, which
             are shown as points; for other numeric covariates, ``n_points`` over the range, and for each group over the
@@ -151,14 +172,14 @@ class PrevalenceDisplay(Panels):
         given : dict, default=None
             Fixed values of other covariates.
         groups : array-like of shape (n_documents,), default=None
-            Labels of clusters of documents that have one weight together in a population.
+            Labels of clusters of documents that have one weight together in a population. For topics only.
         X : as for ``fit``, default=None
-            Documents to use in place of those that were fitted.
+            Documents to use in place of those that were fitted. For topics only.
         average_over : table, default=None
-            Metadata of X, or of the documents over which to average. None: the fitted documents.
+            Metadata of X, or of the documents or rows over which to average. None: the fitted ones.
         topics : sequence of int, default=None
-            Indices of the topics to show, in this order. None: all, or if there are more than six, the six that vary
-            most.
+            Indices of the topics or classes to show, in this order. None: all, or if there are more than six, the six
+            that vary most.
         interval : float, default=0.9
             Mass of the credible intervals.
         n_points : int, default=50
@@ -174,34 +195,31 @@ class PrevalenceDisplay(Panels):
         -------
         display : PrevalenceDisplay
         """
-        if not hasattr(estimator, "predict_prevalence"):
+        if not hasattr(estimator, "effects"):
             raise TypeError(
-                f"PrevalenceDisplay requires a fitted DMRTopicModel or StructuralTopicModel; got "
+                "PrevalenceDisplay requires a model with covariates, such as DMRTopicModel or LatentClassModel; got "
                 f"{type(estimator).__name__}."
-                + (' Use EffectsDisplay, or `effects(covariate, kind="prevalence")`.' * hasattr(estimator, "effects"))
             )
         check_is_fitted(estimator)
         check_interval(interval)
         if isinstance(metadata, str):
             covariate = metadata
-            made, average = comparison_of(estimator, of, X, average_over, groups, given, 0)
-            parts = _averaged(made, average, metadata, by, at, interval, n_points)
+            comparison = estimator._comparison(of, X, average_over, groups, given)
+            shown_of, labels = comparison.of, comparison.labels
+            parts = _averaged(comparison, metadata, by, at, interval, n_points)
         else:
-            of = "prior"
             averages = {"at": at, "given": given, "groups": groups, "X": X, "average_over": average_over}
-            for name, value in averages.items():
-                if value is not None:
-                    raise ValueError(
-                        f"{name} is for averages; rows of metadata are predicted as they are. Leave it out."
-                    )
-            covariate, *parts = _predicted(estimator, metadata, by, interval)
+            covariate, *parts = _predicted(estimator, metadata, by, interval, averages)
+            names = estimator.topic_names_
+            shown_of, labels = "prior", {"topic": np.arange(len(names)), "name": names}
         values, levels, mean, low, high = parts
         chosen = _chosen_topics(topics, mean)
-        names = names_of_content(estimator, chosen)
-        names = np.array([name or topic_title(k, "") for k, name in zip(chosen, names, strict=True)], dtype=object)
+        what = next(iter(labels))  # "topic" or "class"
+        names = without_numbered(estimator, labels.get("name", [""] * len(mean)))
+        names = np.array([names[k] or topic_title(k, "", what) for k in chosen], dtype=object)
         display = cls(
             topics=chosen, names=names, values=values, groups=levels, prevalence=mean[chosen], low=low[chosen],
-            high=high[chosen], interval=interval, covariate=covariate, by=by, of=of,
+            high=high[chosen], interval=interval, covariate=covariate, by=by, of=shown_of,
         )  # fmt: skip
         return display.plot(ax=ax, figure=figure, n_columns=n_columns)
 
@@ -224,7 +242,7 @@ class PrevalenceDisplay(Panels):
         display : PrevalenceDisplay
         """
         self._make_panels(
-            len(self.topics), "topics", ax=ax, figure=figure, n_columns=n_columns or 3, sharex=True,
+            len(self.topics), "panels", ax=ax, figure=figure, n_columns=n_columns or 3, sharex=True,
             size=self._size,
         )  # fmt: skip
         axes, self.ax_ = self.axes_, self.axes_[0]
@@ -292,11 +310,9 @@ def _points(panel, values, ends, colour, label, g, n_groups):
     )  # fmt: skip
 
 
-def _averaged(made, average, covariate, by, at, interval, n_points):
-    """Values, groups, and mean, low and high of averages over documents, each (n_topics, n_groups, n_values).
-
-    ``made`` and ``average`` come from `comparison_of`.
-    """
+def _averaged(comparison, covariate, by, at, interval, n_points):
+    """Values, groups, and mean, low and high of averages over documents, each (n_topics, n_groups, n_values)."""
+    average = comparison.average
     taken = [name for name in (covariate, by) if name in average.given]
     if taken or covariate == by:
         raise ValueError(f"{(taken or [by])[0]!r} can be one of the horizontal axis, by and given; choose one.")
@@ -318,7 +334,7 @@ def _averaged(made, average, covariate, by, at, interval, n_points):
                 settings.append({covariate: value} | ({} if by is None else {by: group}))
                 cells.append((g, v))
     out = []
-    for part in prevalence_at(made(), average, settings, interval, is_seen_together=keeps_to_range):
+    for part in prevalence_at(comparison.made(), average, settings, interval, is_seen_together=keeps_to_range):
         table = np.full((len(part), *room), np.nan)
         table[:, [g for g, _ in cells], [v for _, v in cells]] = part
         out.append(table)
@@ -341,15 +357,23 @@ def _values_on_axis(average, covariate, at, n_points):
     return sorted(map(float, values)), max(seen.size, len(values)) > 2
 
 
-def _predicted(estimator, metadata, by, interval):
+def _predicted(estimator, metadata, by, interval, averages):
     """Name of the horizontal axis, values, groups, and mean, low and high of predictions for the rows.
 
-    The predictions are (n_topics, n_groups, n_values).
+    The predictions are (n_topics, n_groups, n_values). ``averages`` holds arguments that must be None.
     """
     if not isinstance(metadata, Mapping) and not hasattr(metadata, "columns"):
         raise TypeError(
             f"metadata is of type {type(metadata).__name__}; give the name of a covariate, a DataFrame or a dict."
         )
+    if not hasattr(estimator, "predict_prevalence"):
+        raise TypeError(
+            f"{type(estimator).__name__} does not predict the prevalence for rows of metadata. Pass the name of a "
+            "covariate, with `by` for lines and `given` for fixed values of others."
+        )
+    for name, value in averages.items():
+        if value is not None:
+            raise ValueError(f"{name} is for averages; rows of metadata are predicted as they are. Leave it out.")
     names = list(metadata if isinstance(metadata, Mapping) else metadata.columns)
     if by is not None and by not in names:
         raise ValueError(f"by={by!r} is not a column of metadata, which has {names}.")

@@ -39,7 +39,7 @@ PLOTS = {
 # By a method that an estimator must have for its plot; any estimator for the others.
 _NEEDS = {
     "CoClusteringDisplay": "co_clustering", "EffectsDisplay": "effects", "KeywordDisplay": "keyword_table",
-    "PrevalenceDisplay": "predict_prevalence",
+    "PrevalenceDisplay": "effects",
     "ProfileDisplay": "profile_table", "TraceDisplay": "fit", "to_arviz": "fit", "to_pyldavis": "perplexity",
     "TopicWordsDisplay": "perplexity", "WordContrastDisplay": "word_contrast",
 }  # fmt: skip
@@ -134,7 +134,8 @@ ARGUMENTS = {
 }
 _MEANS, _CLUSTERS = ("population", "documents", "prior", "other"), (None, [0, 1], "text")
 SPECIAL = {
-    ("PrevalenceDisplay", "by"): _COLUMNS, ("transform_draws", "n_draws"): (None, 1, 3, 0, 10**9),
+    ("PrevalenceDisplay", "metadata"): (*_METADATA, "number", "text"),
+    ("PrevalenceDisplay", "by"): (None, *_COLUMNS), ("transform_draws", "n_draws"): (None, 1, 3, 0, 10**9),
     ("PrevalenceDisplay", "groups"): _CLUSTERS, ("effects", "groups"): _CLUSTERS,
     **dict.fromkeys([(name, "of") for name in ("effects", "PrevalenceDisplay", "topics_over_time")], _MEANS),
     ("TopicsOverTimeDisplay", "of"): _MEANS,

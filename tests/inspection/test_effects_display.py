@@ -5,7 +5,7 @@ import pytest
 
 from sk_sgmcmc import BayesianLDA, DMRTopicModel, LatentClassModel, StructuralTopicModel
 from sk_sgmcmc.datasets import make_dmr
-from sk_sgmcmc.inspection import EffectsDisplay, PrevalenceDisplay
+from sk_sgmcmc.inspection import EffectsDisplay
 from tests.conftest import importorskip
 
 DATA = make_dmr(120, 30, 3, 2, 25, random_state=0)
@@ -100,7 +100,3 @@ def test_what_cannot_be_shown_is_refused(model, plt):
     lda = BayesianLDA(2, n_iter=4).fit(DATA.counts)
     with pytest.raises(TypeError, match=r"EffectsDisplay requires a model with covariates.*got BayesianLDA"):
         EffectsDisplay.from_estimator(lda, "party")
-    with pytest.raises(TypeError, match=r"PrevalenceDisplay requires .*; got BayesianLDA\.$"):
-        PrevalenceDisplay.from_estimator(lda, "party")
-    with pytest.raises(TypeError, match=r"got LatentClassModel\. Use EffectsDisplay"):
-        PrevalenceDisplay.from_estimator(LatentClassModel(), "party")

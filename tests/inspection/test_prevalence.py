@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
-from sk_sgmcmc import BayesianLDA, DMRTopicModel
+from sk_sgmcmc import BayesianLDA, DMRTopicModel, LatentClassModel
 from sk_sgmcmc.datasets import make_dmr
 from sk_sgmcmc.inspection import PrevalenceDisplay
 from tests.conftest import importorskip
@@ -13,6 +14,8 @@ YEAR = 1900.0 + np.round(30 * DATA.metadata[:, 0])
 PARTY = np.where(DATA.metadata[:, 1] > 0, "whig", "tory")
 PARTY[YEAR > 1930] = "whig"
 TABLE = {"year": YEAR, "party": PARTY}
+AGE, SEX = 18.0 + np.arange(120) % 50, np.array(["f", "m", "m"])[np.arange(120) % 3]
+PEOPLE = {"age": AGE, "sex": SEX}
 
 
 @pytest.fixture
@@ -25,6 +28,14 @@ def plt():
 @pytest.fixture(scope="module")
 def model():
     return DMRTopicModel(3, n_iter=20, random_state=0).fit(DATA.counts, metadata=TABLE)
+
+
+@pytest.fixture(scope="module")
+def classes():
+    rng = np.random.default_rng(0)
+    is_second = rng.random(120) < np.where(SEX == "f", 0.2, 0.8) * AGE / AGE.max()
+    answers = rng.random((120, 6)) < np.where(is_second, 0.9, 0.2)[:, None]
+    return LatentClassModel(2, n_iter=200, random_state=0).fit(answers, metadata=PEOPLE)
 
 
 def test_lines_are_averages_over_documents_where_a_group_was_observed(model, plt):
@@ -159,6 +170,66 @@ def test_formulas_are_shown_too(plt):
     np.testing.assert_allclose(display.prevalence[:, 1].sum(axis=0), 1.0)
 
 
+@pytest.mark.filterwarnings("error")
+def test_shares_of_latent_classes_are_those_of_effects(classes, plt):
+    ages, some = [20.0, 41.5, 60.0], {"age": AGE[:9], "sex": SEX[:9]}
+    for params, to_effects in (
+        ({}, {}),
+        ({"given": {"sex": "f"}, "interval": 0.5}, {"given": {"sex": "f"}, "interval": 0.5}),
+        ({"average_over": some}, {"metadata": some}),
+    ):
+        display = PrevalenceDisplay.from_estimator(classes, "age", at=ages, **params)
+        table = classes.effects("age", ages, kind="prevalence", **to_effects)
+        for name in ("prevalence", "low", "high"):
+            np.testing.assert_array_equal(getattr(display, name).ravel(), table[name])
+    assert display.names.tolist() == ["class 0", "class 1"] and display.of == "classes"
+    assert display.figure_._supylabel.get_text() == "expected share of the class"
+    levels = PrevalenceDisplay.from_estimator(classes, "sex", topics=[1])
+    table = classes.effects("sex", kind="prevalence")
+    np.testing.assert_array_equal(levels.prevalence.ravel(), table["prevalence"][table["class"] == 1])
+    assert [panel.get_title(loc="left") for panel in levels.axes_] == ["class 1"]
+    display.figure_.canvas.draw()
+
+
+@pytest.mark.filterwarnings("error")
+def test_shares_of_latent_classes_have_a_line_for_each_group(classes, plt):
+    display = PrevalenceDisplay.from_estimator(classes, "age", by="sex")
+    assert display.groups == ["f", "m"] and display.prevalence.shape == (2, 2, 50)
+    for g, sex in enumerate(display.groups):
+        table = classes.effects("age", display.values, given={"sex": sex}, kind="prevalence")
+        for name in ("prevalence", "low", "high"):
+            np.testing.assert_allclose(getattr(display, name)[:, g].ravel(), table[name], rtol=1e-12)
+    np.testing.assert_allclose(display.prevalence.sum(axis=0), 1.0)
+    assert np.abs(np.diff(display.prevalence[0], axis=0)).max() > 0.1  # the sexes differ in these data
+    display.figure_.canvas.draw()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (("age", {"of": "population"}), ValueError, "`of` is for topic models; leave it out"),
+        (("age", {"X": np.ones((120, 3))}), ValueError, "`X` is for topic models"),
+        (("age", {"groups": AGE}), ValueError, "`groups` is for topic models"),
+        (("height", {}), ValueError, "'height' is not a covariate"),
+        (("age", {"topics": [2]}), ValueError, "topics"),
+        ((PEOPLE, {"by": "sex"}), TypeError, "LatentClassModel does not predict .* Pass the name of a covariate"),
+        ((PEOPLE, {"at": [20.0]}), TypeError, "LatentClassModel does not predict"),
+    ],
+)
+def test_what_latent_classes_do_not_have_is_refused(classes, arguments, error, message):
+    with pytest.raises(error, match=message):
+        PrevalenceDisplay.from_estimator(classes, arguments[0], **arguments[1])
+
+
+def test_latent_classes_without_covariates_are_refused():
+    model = LatentClassModel(2, n_iter=80, random_state=0)
+    with pytest.raises(NotFittedError):
+        PrevalenceDisplay.from_estimator(model, "age")
+    model.fit(np.tile(np.eye(2, dtype=bool), (20, 3)))
+    with pytest.raises(ValueError, match="without metadata"):
+        PrevalenceDisplay.from_estimator(model, "age")
+
+
 def test_what_cannot_be_shown_is_refused(model, plt):
     rows = {"year": [1890.0, 1890.0], "party": ["tory", "whig"]}
     for arguments, message in (
@@ -180,3 +251,5 @@ def test_what_cannot_be_shown_is_refused(model, plt):
         PrevalenceDisplay.from_estimator(BayesianLDA(2, n_iter=4).fit(DATA.counts), "year")
     with pytest.raises(TypeError, match="name of a covariate"):
         PrevalenceDisplay.from_estimator(model, YEAR)
+    with pytest.raises(ValueError, match='must be "population", "documents" or "prior"'):
+        PrevalenceDisplay.from_estimator(model, "year", of="classes")

@@ -216,14 +216,24 @@ def outcomes(X: Integers, y: Integers, table: Floats) -> None:
     BayesianLDA(2).fit(X).regress(X, y, table, interval=0.8, reference=0)
 
 
-def pictures(lda: BayesianLDA, dmr: DMRTopicModel, mixture: DPCategoricalMixture, X: Integers, years: Integers) -> None:
+def pictures(
+    lda: BayesianLDA,
+    dmr: DMRTopicModel,
+    mixture: DPCategoricalMixture,
+    classes: LatentClassModel,
+    X: Integers,
+    years: Integers,
+) -> None:
     words = inspection.TopicWordsDisplay.from_estimator(lda, n_words=5, topics=[0, 1])
     assert_type(words, inspection.TopicWordsDisplay)
     assert_type(words.plot(n_columns=2), inspection.TopicWordsDisplay)
     inspection.TopicsOverTimeDisplay.from_estimator(lda, X, years, topics=np.arange(2))
     inspection.TopicHierarchyDisplay.from_estimator(lda, method="single")
     inspection.TopicMapDisplay.from_estimator(lda, X)
-    inspection.PrevalenceDisplay.from_estimator(dmr, "year", at=[1990, 2000])
+    inspection.PrevalenceDisplay.from_estimator(dmr, "year", at=[1990, 2000], of="prior")
+    assert_type(
+        inspection.PrevalenceDisplay.from_estimator(classes, "age", by="sex", topics=[1]), inspection.PrevalenceDisplay
+    )
     assert_type(
         inspection.EffectsDisplay.from_estimator(dmr, "year", at=[1990, 2000], reference=1990, topics=[0], of="prior"),
         inspection.EffectsDisplay,

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ...covariates.effects import effects_of
-from ...topic._dmr.comparison import comparison_of
 from ...topic._results import documents, topics
 from ...utils._numbers import interval_tails
 from ...utils._tables import aligned, checked_names, declared_levels
@@ -351,8 +350,8 @@ def _effects(estimator, X, params, of, shown, interval):
     """
     is_known = estimator._recorded_counts() is not None and estimator._observed is not None
     X, metadata = (None, None) if is_known else (X, params.get("metadata"))
-    made, average = comparison_of(estimator, of, X, metadata, None, None, 0)
-    regressions = cache(made)  # the same for all covariates
+    comparison = estimator._comparison(of, X, metadata)
+    comparison = comparison._replace(made=cache(comparison.made))  # the regressions are the same for all covariates
     found = []
     for covariate, levels in zip(estimator._encoder.covariates, estimator._encoder.levels, strict=True):
         at = None if levels is None else list(levels[: _MOST_CONTRASTS + 1])
@@ -361,9 +360,8 @@ def _effects(estimator, X, params, of, shown, interval):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             table = effects_of(
-                regressions, average, covariate, at, names=estimator.topic_names_, kind="difference", reference=None,
-                pairwise=False, interval=interval,
-            )  # fmt: skip
+                comparison, covariate, at, kind="difference", reference=None, pairwise=False, interval=interval
+            )
         notes = [str(each.message) for each in caught if each.category is UserWarning]
         for note in notes:
             warn_user(note)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...chains.agreement import Agreement
 from ...chains.chain import stacked_draws
-from ...covariates.effects import Counterfactuals, PriorMean, effects_of
+from ...covariates.effects import Comparison, Counterfactuals, PriorMean, effects_of
 from ...dense.rows import DenseRows
 from ...utils import as_table
 from ...utils._bit_stable import log_mean_exp
@@ -411,6 +411,11 @@ class FittedLatentClasses:
             ``high``, and ``positive``, the probability that the difference is above 0. With ``kind="prevalence"`` one
             row per class and value: ``class``, ``value``, ``prevalence``, ``low``, ``high``.
 
+        See Also
+        --------
+        sk_sgmcmc.inspection.PrevalenceDisplay : Plots the prevalence of classes.
+        sk_sgmcmc.inspection.EffectsDisplay : Plots the differences.
+
         Examples
         --------
         >>> import numpy as np
@@ -431,7 +436,20 @@ class FittedLatentClasses:
         ... )
         ('red', 'green', True)
         """
+        comparison = self._comparison(metadata=metadata, given=given)
+        return effects_of(
+            comparison, covariate, at, kind=kind, reference=reference, pairwise=pairwise, interval=interval
+        )
+
+    def _comparison(self, of=None, X=None, metadata=None, groups=None, given=None):
+        """The `Comparison` of `effects`; refuses the arguments that only topic models have."""
         check_is_fitted(self)
+        for name, value in (("of", of), ("X", X), ("groups", groups)):
+            if value is not None:
+                raise ValueError(
+                    f"`{name}` is for topic models; leave it out. The shares of latent classes are the mean "
+                    "probabilities of membership given the covariates."
+                )
         if not self._encoder.n_metadata:
             raise ValueError(
                 "This LatentClassModel was fitted without metadata, or with columns that are all missing, so nothing "
@@ -441,13 +459,7 @@ class FittedLatentClasses:
         # Means are over all chains that agree, so these are one chain for `PriorMean`.
         agreement = Agreement.of_one_chain(self.n_components)
         together = PriorMean(agreement, self._flat("coef")[None], _prevalence)
-        names = [str(k) for k in range(self.n_components)]
-        table = effects_of(
-            lambda: together, average, covariate, at, names=names, kind=kind, reference=reference, pairwise=pairwise,
-            interval=interval,
-        )  # fmt: skip
-        columns: dict[str, AnyArray] = {"class": np.asarray(table["topic"])}
-        return as_table(columns | {name: np.asarray(table[name]) for name in table if name not in ("topic", "name")})
+        return Comparison(lambda: together, average, "classes", {"class": np.arange(self.n_components)})
 
 
 def _log_prior(weights, coef, Z):

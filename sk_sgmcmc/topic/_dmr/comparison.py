@@ -2,17 +2,18 @@
 
 from functools import partial
 
-from ...covariates.effects import Counterfactuals, PriorMean
+import numpy as np
+
+from ...covariates.effects import Comparison, Counterfactuals, PriorMean
 from ...utils._tables import aligned
 from .proportions import RecordedProportions, SampledProportions, Weights, clusters_of
 from .regression import RegressionMean
 
 
 def comparison_of(model, of, X, metadata, groups, given, random_state):
-    """What `DMRTopicModel.effects` averages, and the `Counterfactuals` over which.
+    """The `Comparison` of `DMRTopicModel.effects`, whose arguments these are.
 
-    Arguments are those of `DMRTopicModel.effects`. Nothing is drawn yet except by the returned function, which makes
-    the first of the two, a `PriorMean` or a `RegressionMean`.
+    Nothing is drawn until its ``made()`` is called, which returns a `PriorMean` or a `RegressionMean`.
     """
     if of not in ("population", "documents", "prior"):
         raise ValueError(f'`of` must be "population", "documents" or "prior"; got {of!r}.')
@@ -24,7 +25,7 @@ def comparison_of(model, of, X, metadata, groups, given, random_state):
         average = Counterfactuals.of_model(model, metadata, given)
         prevalence = partial(model._dispersion.prevalence, new=model._merged_into)
         made = PriorMean(model._agreement, model._coef_draws, prevalence)
-        return lambda: made, average
+        return Comparison(lambda: made, average, of, _labels(model))
     if X is None:
         average = Counterfactuals.of_model(model, metadata, given)
         recorded = model._recorded_counts()
@@ -41,7 +42,12 @@ def comparison_of(model, of, X, metadata, groups, given, random_state):
         average = Counterfactuals(model._encoder, observed, given)
         draws = SampledProportions(model, corpus, observed, random_state)
     weights = Weights(draws, of == "population", clusters_of(groups, draws.observed.place.size))
-    return lambda: RegressionMean(model._encoder, draws, weights), average
+    return Comparison(lambda: RegressionMean(model._encoder, draws, weights), average, of, _labels(model))
+
+
+def _labels(model):
+    names = np.asarray(model.topic_names_, dtype=object)
+    return {"topic": np.arange(names.size), "name": names}
 
 
 def _not_recorded(model, of):

@@ -864,9 +864,14 @@ class DMRTopicModel(BayesianLDA):
         >>> table["value"][0], table["reference"][0], bool(table["low"][0] > 0.5)
         ('red', 'green', True)
         """
-        made, average = comparison_of(self, of, X, metadata, groups, given, random_state)
-        comparison = {"kind": kind, "reference": reference, "pairwise": pairwise, "interval": interval}
-        return effects_of(made, average, covariate, at, names=self.topic_names_, **comparison)
+        comparison = comparison_of(self, of, X, metadata, groups, given, random_state)
+        return effects_of(
+            comparison, covariate, at, kind=kind, reference=reference, pairwise=pairwise, interval=interval
+        )
+
+    def _comparison(self, of=None, X=None, metadata=None, groups=None, given=None):
+        """The `Comparison` that displays show, with the arguments of `effects`."""
+        return comparison_of(self, "population" if of is None else of, X, metadata, groups, given, 0)
 
     def permutation_test(
         self,
