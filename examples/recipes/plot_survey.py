@@ -109,6 +109,10 @@ ProfileDisplay.from_estimator(model)
 plt.show()
 
 # %%
+# Read a class by the answers whose intervals lie far from the grey
+# marks: these answers tell it from the others.
+
+# %%
 # Plot the shares of classes over age
 # -----------------------------------
 # Pass covariates as ``metadata``. Classes then follow a regression on
@@ -127,7 +131,8 @@ PrevalenceDisplay.from_estimator(model, "age", by="sex")
 plt.show()
 
 # %%
-# **Read a class by the answers whose intervals lie far from the grey
-# marks: these answers tell it from the others.** If you do not want to
-# choose a number, use `DPCategoricalMixture` with
-# ``likelihood="mixed"``, which takes the same table.
+# **A class is described by the answers far from the grey marks, and by
+# the people who belong to it: here, its share depends on age and sex.**
+# If you do not want to choose the number of classes, use
+# `DPCategoricalMixture` with ``likelihood="mixed"``, which takes the
+# same table.
