@@ -14,14 +14,14 @@ from ..utils._numbers import interval_ends
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Distances between the components of each chain and those of the reference chain.
+    """How far the components of each chain are from those of the reference chain.
 
     Parameters
     ----------
     reference : int
         The chain that supplies all results.
     distances : ndarray of shape (n_chains, n_components)
-        Distance of the mean of each chain's component from that of the reference chain.
+        Distances between the mean components of each chain and of the reference chain.
     agree : ndarray of bool, shape (n_chains, n_components)
         Whether the two are versions of one component.
     """

@@ -22,7 +22,7 @@ _MOST_WORDS, _MOST_NAMED = 4, 3  # Most top words and topics quoted in a message
 
 
 def agreement_of(reference, distances):
-    """The `Agreement` of chains whose mean topics have these distances from those of the chain ``reference``."""
+    """The `Agreement` of chains, given the ``distances`` of their mean topics from those of the reference chain."""
     return Agreement(reference, distances, distances <= ALIKE)
 
 
