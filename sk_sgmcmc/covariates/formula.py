@@ -30,7 +30,7 @@ def parsed(formula):
     if not isinstance(found, SimpleFormula):
         raise _bad(formula, "it has several parts, but only covariates are wanted, not what they explain")
     if not any(factor.eval_method.value != "literal" for factor in _factors(found)):
-        raise _bad(formula, "it has no covariates; without any, BayesianLDA is the model")
+        raise _bad(formula, "it has no covariates, so metadata would have no effect")
     for factor in _factors(found):
         try:
             _names_in(factor)

@@ -21,6 +21,7 @@ from .mixed_rows import (
     refresh_row,
     refresh_slot,
 )
+from .split_merge import members_of
 
 I4 = writable(types.int32, 1)
 REJECTED, MOVED, SPLIT, MERGED = 0, 1, 2, 3
@@ -73,24 +74,6 @@ def _log_prior(size, mass, mean):
 
 
 @helper
-def _shuffled(z, a, b, i, k, rng):
-    """Rows with label a or b, except i and k, in random order."""
-    n = 0
-    for r in range(z.shape[0]):
-        if (z[r] == a or z[r] == b) and r != i and r != k:
-            n += 1
-    members = np.empty(n, np.int64)
-    n = 0
-    for r in range(z.shape[0]):
-        if (z[r] == a or z[r] == b) and r != i and r != k:
-            j = int(rng.random() * (n + 1))
-            members[n] = members[j]
-            members[j] = r
-            n += 1
-    return members
-
-
-@helper
 def _nth(z, a, b, n):
     """The n-th row with label a or b."""
     for r in range(z.shape[0]):
@@ -140,7 +123,7 @@ def _divide(z, c, also, b, n, X, weights, kinds, starts, prior, eta, mass, mean,
     second = int(rng.random() * (n - 1))
     second += second >= first
     i, k = _nth(z, c, also, first), _nth(z, c, also, second)
-    members = _shuffled(z, c, also, i, k, rng)
+    members = members_of(z, c, also, i, k, rng)
     side = np.empty(members.shape[0], np.int8)
     _begin(i, k, X, weights, kinds, starts, prior, two, tables, sizes)
     odds = _offset(eta, c, b)
@@ -169,7 +152,7 @@ def _reverse(z, a, b, n_a, n_b, least, X, weights, kinds, starts, prior, eta, ma
     """Log probability of the split of classes a and b from their union, minus that of drawing its seeds."""
     i = _nth(z, a, a, int(rng.random() * n_a))
     k = _nth(z, b, b, int(rng.random() * n_b))
-    members = _shuffled(z, a, b, i, k, rng)
+    members = members_of(z, a, b, i, k, rng)
     side = np.empty(members.shape[0], np.int8)
     for m in range(members.shape[0]):
         side[m] = z[members[m]] == b

@@ -31,6 +31,7 @@ from numba import types
 from ..._jit import F1, F1_IN, F2, F8, I1, I1_IN, I8, OK, RNG, helper, kernel, read_only, writable
 from ...math.arrays import set_to
 from ...math.special import MANY, log_rise
+from ..split_merge import log_prior_split, members_of, merge, split, unite
 
 I4_IN = read_only(types.int32, 1)
 I4 = writable(types.int32, 1)
@@ -319,11 +320,8 @@ def _allocate(
 @helper
 def _log_split(concentration, mean, kind, prior, n_cells, counts, sizes, one, one_size):
     """Log posterior ratio of two clusters, the columns of ``counts``, to their union, which is written to ``one``."""
-    for w in range(counts.shape[0]):
-        one[w, 0] = counts[w, 0] + counts[w, 1]
-    one_size[0] = sizes[0] + sizes[1]
-    log_ratio = np.log(concentration) + lgamma(sizes[0] / mean) + lgamma(sizes[1] / mean) - lgamma(one_size[0] / mean)
-    log_ratio *= mean
+    unite(counts, sizes, one, one_size)
+    log_ratio = log_prior_split(concentration, mean, sizes, one_size[0])
     log_ratio += log_marginal(0, kind, prior, n_cells, counts, sizes)
     log_ratio += log_marginal(1, kind, prior, n_cells, counts, sizes)
     return log_ratio - log_marginal(0, kind, prior, n_cells, one, one_size)
@@ -376,23 +374,12 @@ def split_merge(
         least = bar + _log_split(concentration, mean, kind, prior, n_cells, two, two_sizes, one, one_size)
         if least >= 0.0:
             return 0
-    n = 0
-    for r in range(z.shape[0]):
-        if z[r] == a or z[r] == b:
-            n += 1
-    members = np.empty(n - 2, np.int64)
-    n = 0
-    for r in range(z.shape[0]):
-        if (z[r] == a or z[r] == b) and r != i and r != k:
-            j = int(rng.random() * (n + 1))  # Members are shuffled as they are collected.
-            members[n] = members[j]
-            members[j] = r
-            n += 1
+    members = members_of(z, a, b, i, k, rng)
     # Counts of the first cluster that are not of its rows stay in column 0. The second cluster has none.
     add_row(i, -1.0, 0, indptr, cells, values, weights, kind, block, two, two_sizes)
     add_row(k, -1.0, 0 if a == b else 1, indptr, cells, values, weights, kind, block, two, two_sizes)
-    side = np.empty(n, np.int8)
-    for m in range(n):
+    side = np.empty(members.shape[0], np.int8)
+    for m in range(members.shape[0]):
         side[m] = z[members[m]] != a
         add_row(members[m], -1.0, side[m], indptr, cells, values, weights, kind, block, two, two_sizes)
     if a != b and two_sizes[1] > 0.0:
@@ -407,32 +394,13 @@ def split_merge(
     if a == b:
         if bar >= _log_split(concentration, mean, kind, prior, n_cells, two, two_sizes, one, one_size) - log_q:
             return 0
-        free = 0
-        while sizes[free] > 0.0:
-            free += 1
-        set_to(counts[:, a], two[:, 0])
-        set_to(counts[:, free], two[:, 1])
-        sizes[a] = two_sizes[0]
-        sizes[free] = two_sizes[1]
-        z[k] = free
-        for m in range(n):
-            if side[m] == 1:
-                z[members[m]] = free
-        state[0] = max(state[0], free + 1)
-        state[1] += 1
+        free = split(a, k, members, side, two, two_sizes, z, counts, sizes, state)
         if kind == BERNOULLI:
             zeros[free] = log_zeros(free, prior, counts, sizes[free])
     else:
         if least >= log_q:
             return 0
-        set_to(counts[:, a], one[:, 0])
-        counts[:, b] = 0.0
-        sizes[a] = one_size[0]
-        sizes[b] = 0.0
-        z[k] = a
-        for m in range(n):
-            z[members[m]] = a
-        state[1] -= 1
+        merge(a, b, k, members, one, one_size, z, counts, sizes, state)
     if kind == BERNOULLI:
         zeros[a] = log_zeros(a, prior, counts, sizes[a])
     return 1 if a == b else 2

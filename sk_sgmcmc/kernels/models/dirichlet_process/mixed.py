@@ -4,8 +4,6 @@ Rows, kinds, ``starts``, ``prior``, ``counts``, ``tables`` and ``weights`` are a
 `sk_sgmcmc.kernels.models.mixed_rows`. Clusters occupy slots, and ``sizes`` is 0 for a free slot, as in `collapsed`.
 """
 
-from math import lgamma
-
 import numpy as np
 from numba import types
 
@@ -20,6 +18,7 @@ from ..mixed_rows import (
     refresh_row,
     refresh_slot,
 )
+from ..split_merge import log_prior_split, members_of, merge, split, unite
 
 I4 = writable(types.int32, 1)
 
@@ -85,31 +84,10 @@ def sweep_rows(
 @helper
 def _log_split(concentration, mean, kinds, starts, prior, counts, sizes, one, one_size):
     """Log posterior ratio of two clusters, the columns of ``counts``, to their union, which is written to ``one``."""
-    for r in range(counts.shape[0]):
-        one[r, 0] = counts[r, 0] + counts[r, 1]
-    one_size[0] = sizes[0] + sizes[1]
-    log_ratio = np.log(concentration) + lgamma(sizes[0] / mean) + lgamma(sizes[1] / mean) - lgamma(one_size[0] / mean)
-    log_ratio *= mean
+    unite(counts, sizes, one, one_size)
+    log_ratio = log_prior_split(concentration, mean, sizes, one_size[0])
     log_ratio += log_marginal(0, kinds, starts, prior, counts) + log_marginal(1, kinds, starts, prior, counts)
     return log_ratio - log_marginal(0, kinds, starts, prior, one)
-
-
-@helper
-def _members(z, a, b, i, k, rng):
-    """Rows of two clusters, except i and k, in random order."""
-    n = 0
-    for r in range(z.shape[0]):
-        if z[r] == a or z[r] == b:
-            n += 1
-    members = np.empty(n - 2, np.int64)
-    n = 0
-    for r in range(z.shape[0]):
-        if (z[r] == a or z[r] == b) and r != i and r != k:
-            j = int(rng.random() * (n + 1))
-            members[n] = members[j]
-            members[j] = r
-            n += 1
-    return members
 
 
 @kernel(I8(I1_IN, F2_IN, F1_IN, I1_IN, I1_IN, F1_IN, F8, F8, I4, F2, F2, F1, I1, RNG))
@@ -141,7 +119,7 @@ def split_merge(
             return 0
         two[:] = 0.0
         two_sizes[:] = 0.0
-    members = _members(z, a, b, i, k, rng)
+    members = members_of(z, a, b, i, k, rng)
     side = np.empty(members.shape[0], np.int8)
     for m in range(members.shape[0]):
         side[m] = z[members[m]] != a
@@ -156,31 +134,12 @@ def split_merge(
     if a == b:
         if bar >= _log_split(concentration, mean, kinds, starts, prior, two, two_sizes, one, one_size) - log_q:
             return 0
-        b = 0
-        while sizes[b] > 0.0:
-            b += 1
-        set_to(counts[:, a], two[:, 0])
-        set_to(counts[:, b], two[:, 1])
-        sizes[a] = two_sizes[0]
-        sizes[b] = two_sizes[1]
-        z[k] = b
-        for m in range(members.shape[0]):
-            if side[m] == 1:
-                z[members[m]] = b
-        state[0] = max(state[0], b + 1)
-        state[1] += 1
+        b = split(a, k, members, side, two, two_sizes, z, counts, sizes, state)
         outcome = 1
     else:
         if least >= log_q:
             return 0
-        set_to(counts[:, a], one[:, 0])
-        counts[:, b] = 0.0
-        sizes[a] = one_size[0]
-        sizes[b] = 0.0
-        z[k] = a
-        for m in range(members.shape[0]):
-            z[members[m]] = a
-        state[1] -= 1
+        merge(a, b, k, members, one, one_size, z, counts, sizes, state)
         outcome = 2
     refresh_slot(a, kinds, starts, prior, counts, tables)
     refresh_slot(b, kinds, starts, prior, counts, tables)
