@@ -325,7 +325,6 @@ def test_top_level_holds_nothing_else():
 
 # Functions of more than 60 lines of code, by their names, and why they are not divided.
 LONG = {
-    "split_merge": "one move, accepted or refused as a whole",
     "recombine": "one move, accepted or refused as a whole",
     "sweep_in": "one compiled loop over tokens",
     "_sweep": "one compiled loop over tokens",
