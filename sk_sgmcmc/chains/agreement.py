@@ -14,7 +14,7 @@ from ..utils._numbers import interval_ends
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """How far the components of each chain are from those of the reference chain.
+    """Distances between the components of each chain and of the reference chain.
 
     Parameters
     ----------

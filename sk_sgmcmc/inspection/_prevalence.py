@@ -360,7 +360,8 @@ def _values_on_axis(average, covariate, at, n_points):
 def _predicted(estimator, metadata, by, interval, averages):
     """Name of the horizontal axis, values, groups, and mean, low and high of predictions for the rows.
 
-    The predictions are (n_topics, n_groups, n_values). All ``averages``, arguments of averages, must be None.
+    The predictions are (n_topics, n_groups, n_values). ``averages`` are arguments that apply to averages only;
+    each must be None.
     """
     if not isinstance(metadata, Mapping) and not hasattr(metadata, "columns"):
         raise TypeError(

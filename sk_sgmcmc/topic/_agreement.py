@@ -22,7 +22,7 @@ _MOST_WORDS, _MOST_NAMED = 4, 3  # Most top words and topics quoted in a message
 
 
 def agreement_of(reference, distances):
-    """The `Agreement` of chains, given the ``distances`` of their mean topics from those of the reference chain."""
+    """Return the `Agreement` of chains from the ``distances`` between mean topics."""
     return Agreement(reference, distances, distances <= ALIKE)
 
 

@@ -157,10 +157,11 @@ def test_tables_of_topic_models_name_their_command_and_what_is_lost(run_here, tm
 def test_tables_of_several_runs_name_one_command(monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLES / "benchmarks")
     joined = runpy.run_path(str(EXAMPLES / "benchmarks" / "topics.py"), run_name="topics")["joined"]
-    first = "topics.py --part perplexity own --topics 20,100 --programs 'ours;topica, warp'"
+    first = "topics.py --part perplexity own --topics 20,100 --most-seconds 300 --programs 'ours;topica, warp'"
     assert joined([first]) == first
-    assert joined([first, "topics.py --smoke --part own --topics 20,1000 --programs gensim"]) == (
-        "topics.py --part perplexity own --topics 20,100,1000 --programs 'ours;topica, warp;gensim' --smoke"
+    assert joined([first, "topics.py --smoke --part own --topics 20,1000 --most-seconds 1e2 --programs gensim"]) == (
+        "topics.py --part perplexity own --topics 20,100,1000 --most-seconds 300 "
+        "--programs 'ours;topica, warp;gensim' --smoke"
     )
 
 
