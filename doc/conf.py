@@ -36,6 +36,7 @@ extensions = [
 ]
 exclude_patterns = [
     "_build",
+    "_comparison_second_run.rst",
     "_comparison_tables.rst",
     "user_guide/_calibration_table.rst",
     "user_guide/_spread_table.rst",
