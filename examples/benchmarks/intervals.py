@@ -14,6 +14,8 @@ known. Each line is one design with the default fit of `DMRTopicModel`:
               between corpora
 ``shares``    coverage of the 90% intervals of each topic's share of the tokens
 ``words``     the same of probabilities of words that are above 0.01
+``lost``      share of topics whose draws are of something else: their mean differs from the true topic by more than 0.3
+              of the probability. Where documents are long, these are two topics in one, or one topic twice.
 ``rmse``      root mean square error of the effects
 ``s``         processor seconds of a fit, one thread
 ``warned``    share of fits that warned that they have not converged
@@ -35,6 +37,7 @@ from sk_sgmcmc.metrics import align_topics
 
 INTERVAL = 0.9
 FREQUENT = 0.01  # Words above this probability are compared.
+LOST = 0.3  # Total variation between a topic and its mean above which it has not been found.
 
 
 class Design(NamedTuple):
@@ -105,11 +108,12 @@ def inside(draws, truth):
 
 
 class Fit(NamedTuple):
-    """What a fit says: whether intervals cover; effects and their errors; seconds; whether it warned."""
+    """What a fit says: whether intervals cover, lost topics, effects and their errors, seconds, whether it warned."""
 
     effects: np.ndarray
     shares: np.ndarray
     words: np.ndarray
+    lost: np.ndarray
     means: np.ndarray
     sds: np.ndarray
     seconds: float
@@ -136,16 +140,19 @@ def fitted(corpus, n_topics, seed, **params):
     shares = (shares / shares.sum(axis=1, keepdims=True))[:, order]
     topics = model.samples_["components"][model.reference_chain_][:, order]
     k, w = np.nonzero(corpus.topics > FREQUENT)
+    apart = np.abs(corpus.topics - topics.mean(axis=0)).sum(axis=1) / 2.0
     return Fit(
         inside(effects, corpus.effects), inside(shares, corpus.shares), inside(topics[:, k, w], corpus.topics[k, w]),
-        effects.mean(axis=0), effects.std(axis=0, ddof=1), seconds,
+        apart > LOST, effects.mean(axis=0), effects.std(axis=0, ddof=1), seconds,
         any(issubclass(each.category, ConvergenceWarning) for each in caught), model.n_iter_,
     )  # fmt: skip
 
 
 def share_and_error(by_corpus):
-    """A mean over corpora and its standard error, as text."""
-    means = np.array([np.mean(each) for each in by_corpus])
+    """A mean over corpora and its standard error, as text; two dashes if there is nothing to average."""
+    means = np.array([np.mean(each) for each in by_corpus if each.size])
+    if not means.size:
+        return "--"
     return f"{means.mean():.3f} ± {means.std(ddof=1) / np.sqrt(len(means)):.3f}"
 
 
@@ -164,6 +171,7 @@ def report(name, design, n_corpora, n_iter, longer):
     cells = [
         f"{name:30}",
         *(f"{share_and_error([getattr(fit, kind) for fit in fits]):>15}" for kind in ("effects", "shares", "words")),
+        f"{np.mean([fit.lost for fit in fits]):7.2f}",
         f"{np.sqrt(np.mean(np.square(errors))):7.4f}",
         f"{np.mean([fit.seconds for fit in fits]):7.2f}",
         f"{np.mean([fit.warned for fit in fits]):8.2f}",
@@ -190,7 +198,7 @@ def main():
     fitted(plant(small, 0), small.n_topics, 0, n_iter=20)  # Compile.
     kinds = "".join(f"{kind:>15}" for kind in ("effects", "shares", "words"))
     false = f"{'false':>7}" if args.longer else ""
-    print(f"{'design':30}{kinds}{'rmse':>7}{'s':>7}{'warned':>8}{false}{'n_iter':>7}")
+    print(f"{'design':30}{kinds}{'lost':>7}{'rmse':>7}{'s':>7}{'warned':>8}{false}{'n_iter':>7}")
     fits = [report(name, known[name], n_corpora, n_iter, args.longer) for name in designs]
     pooled = [share_and_error([getattr(fit, kind) for each in fits for fit in each]) for kind in Fit._fields[:3]]
     print(f"{'all':30}" + "".join(f"{each:>15}" for each in pooled))

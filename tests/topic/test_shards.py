@@ -262,7 +262,7 @@ class Stale(CollapsedChain):
     """Mistake: shards in the kept phase too."""
 
     def _advance(self, until):
-        n_burn, self.plan.n_burn = self.plan.n_burn, self.plan.n_iter
+        n_burn, self.plan.n_burn = self.plan.n_burn, 2 * self.plan.n_iter
         wants, self.plan.wants = self.plan.wants, lambda step: step > n_burn
         super()._advance(until)
         self.plan.n_burn, self.plan.wants = n_burn, wants

@@ -207,10 +207,12 @@ class CollapsedChain(TopicChain):
     Parameters are those of `TopicChain`. The chain keeps the counts of the assignments, from which topics are drawn on
     demand.
 
-    In burn-in, if there are several shards, each is swept with the counts that the others had before the pass. Later
-    passes are exact. Documents in memory are swept one after the other, or by parts of the vocabulary if the corpus is
-    large. For shards that are not in memory, topics are drawn given all counts, and then the assignments of all shards
-    given the topics. This is two-block Gibbs sampling.
+    In the first half of burn-in, if there are several shards, each is swept with the counts that the others had before
+    the pass. These passes are in parallel, and approximate: tokens of a word in different shards do not agree on a
+    topic as often as they should, so priors fitted to their counts would be wrong. Later passes are exact. Documents in
+    memory are swept one after the other, or by parts of the vocabulary if the corpus is large. For shards that are not
+    in memory, topics are drawn given all counts, and then the assignments of all shards given the topics. This is
+    two-block Gibbs sampling.
     """
 
     _unpickled = ("data", "_pool", "checkpoint", "failure", "progress")
@@ -382,7 +384,8 @@ class CollapsedChain(TopicChain):
     def _next_round(self):
         """The `Round` for the next pass; None if documents are swept in memory, without a round."""
         shards, collapsed = self.data.shards, self.collapsed
-        if self.step < self.plan.n_burn and collapsed.is_fast and (shards.n_shards > 1 or not shards.is_in_memory):
+        has_rounds = collapsed.is_fast and (shards.n_shards > 1 or not shards.is_in_memory)
+        if has_rounds and (self._progress().may_approximate or collapsed.temperature > 1.0):
             return self._new_round(collapsed.step(deepcopy(self.doc_prior)))
         if shards.is_in_memory:
             return None

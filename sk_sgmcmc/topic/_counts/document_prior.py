@@ -65,6 +65,11 @@ class Progress(NamedTuple):
         """Whether adaptation is allowed and topics have formed, that is after half of the sweeps, or in a stream."""
         return self.burns_in and (2 * self.step >= min(self.n_burn, self.n_warm) or np.isinf(self.n_burn))
 
+    @property
+    def may_approximate(self):
+        """Whether sweeps may be approximate: in burn-in, before the sweeps whose counts decide the fitted priors."""
+        return self.burns_in and not self.is_late
+
 
 class Batch(NamedTuple):
     """A minibatch of documents after their tokens were reassigned.

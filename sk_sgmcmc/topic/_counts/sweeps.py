@@ -1,7 +1,7 @@
 """Collapsed Gibbs sweeps, which redraw each token's topic given those of all others, with topics integrated out.
 
 The classes of the first section contain the counts of the assignments, and sweep over documents one after the other.
-Shards are swept in parallel: in burn-in by a `CollapsedStep`, which is approximate, and otherwise by a
+Shards are swept in parallel: early in burn-in by a `CollapsedStep`, which is approximate, and otherwise by a
 `GivenTopicsStep`, which is exact given the topics.
 """
 
@@ -386,7 +386,7 @@ def _generator(seed):
 
 
 class CollapsedStep:
-    """A collapsed sweep of a shard, with the counts that other shards had before the round; for burn-in only.
+    """A collapsed sweep of a shard, with the counts that other shards had before the round; for early burn-in only.
 
     Parameters
     ----------

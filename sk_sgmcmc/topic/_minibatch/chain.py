@@ -303,8 +303,8 @@ class MinibatchChain(TopicChain):
     def warm_step(self):
         """Make a step of burn-in with stored assignments: a collapsed sweep over ``n_batch`` documents.
 
-        Collapsed sweeps have the same stationary distribution as the later steps, and reach it sooner; in shards they
-        have it approximately.
+        Collapsed sweeps have the same stationary distribution as the later steps, and reach it sooner; in shards, as in
+        the first half of these sweeps, they have it approximately.
         """
         data = self.data
         left = min(data.n_batch, data.n_docs)
@@ -322,10 +322,11 @@ class MinibatchChain(TopicChain):
         self._update_from_batch(docs, None, before, self._progress())
 
     def _sweep_collapsed(self, start, stop):
-        """Sweep over documents start:stop with topics integrated out; many documents are swept as parallel shards."""
+        """Sweep over documents start:stop with topics integrated out; many are at first swept as parallel shards."""
         documents, collapsed = self.data.documents, self.collapsed
         n_tokens = documents.token_ptr[stop] - documents.token_ptr[start]
-        n_shards = number_of_shards(n_tokens, collapsed.table.size) if collapsed.is_fast else 1
+        is_parallel = collapsed.is_fast and self._progress().may_approximate
+        n_shards = number_of_shards(n_tokens, collapsed.table.size) if is_parallel else 1
         if n_shards == 1:
             collapsed.sweep(documents, start, stop, *self.doc_prior.table(documents), self.rng)
             return
