@@ -31,7 +31,7 @@ print(f"{X.shape[0]} documents, {X.sum()} tokens")
 from sk_sgmcmc import BayesianLDA
 from sk_sgmcmc.model_selection import search_n_components
 
-model = BayesianLDA(n_iter=300, random_state=0)
+model = BayesianLDA(n_iter=500, random_state=0)
 search = search_n_components(model, X, [5, 10, 20, 40, 80])
 columns = ["n_components", "difference", "difference_error"]
 columns += ["coherence", "exclusivity", "stability"]
