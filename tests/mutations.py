@@ -1035,7 +1035,12 @@ TOPIC = [
     *of(
         "topic/_counts/chain.py",
         "tests/topic/test_blocks.py",
-        ("CollapsedChain._next_round", "if self.step < self.plan.n_burn and collapsed", "if collapsed"),
+        ("CollapsedChain._next_round", "(self._progress().may_approximate or collapsed.temperature > 1.0)", "True"),
+    ),
+    *of(
+        "topic/_counts/document_prior.py",
+        "tests/topic/test_word_prior.py -k shards",
+        ("Progress.may_approximate", "self.burns_in and not self.is_late", "self.burns_in"),
     ),
     *of(
         "topic/_counts/corpus.py",
