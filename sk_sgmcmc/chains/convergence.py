@@ -374,7 +374,7 @@ def spread_of(gradient, draws, temperature=1.0, cells=CELLS):
         if not np.all(np.isfinite(rises)):
             bounded.append(int(i))
             ratios[i] = 1.0
-        elif max(rises) < -_WALL and np.mean(pull[..., i] == 0.0) > 0.5:
+        elif max(rises) < -_WALL and np.mean(slopes[..., i] == 0.0) > 0.5:
             ratios[i] = 1.0
     n_effective = np.minimum(axes.n_effective, values.size)
     error, n_normal = deviation / np.sqrt(n_effective), 2.0 * n_effective / v
