@@ -168,21 +168,25 @@ def write(entries):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="write hashes.json and compare with nothing")
+    parser.add_argument("--write", action="store_true", help="write the cases to hashes.json")
     parser.add_argument("--only", default="", metavar="TEXT", help="run cases whose name contains it")
     options = parser.parse_args(argv)
     golden = saved()
     bits = golden["made on"] == this_machine()
-    found = {case.name: run(case) for case in CASES if options.only in case.name}
-    if options.write:
+    if not bits:
+        print(f"The hashes are of {golden['made on']}, and this is {this_machine()}: only results are compared.")
+    # The file holds the bits of one machine: on another, all cases are written, if results of the others are the same.
+    found = {case.name: run(case) for case in CASES if options.only in case.name or (options.write and not bits)}
+    compared = [name for name in found if not (options.write and options.only in name)]
+    differ = [
+        (name, *each) for name in compared for each in differences(golden["cases"].get(name, {}), found[name], bits)
+    ]
+    for name, way, before, now in differ:
+        print(f"differs: {name} | {way}: {before} before, {now} now")
+    if options.write and not differ:
         write(golden["cases"] | found)
         print(f"{len(found)} cases written.")
         return 0
-    if not bits:
-        print(f"The hashes are of {golden['made on']}, and this is {this_machine()}: only results are compared.")
-    differ = [(name, *each) for name in found for each in differences(golden["cases"].get(name, {}), found[name], bits)]
-    for name, way, before, now in differ:
-        print(f"differs: {name} | {way}: {before} before, {now} now")
     print(f"{len(found)} cases, {len(differ)} differences.")
     return int(bool(differ))
 
