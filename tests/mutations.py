@@ -1138,6 +1138,32 @@ TOPIC = [
         ("Change.compacted", "np.min_scalar_type(-largest - 1)", "np.int8"),
     ),
     *of(
+        "topic/_counts/split_merge.py",
+        "tests/topic/test_split_merge.py",
+        ("succeeds", "return gain > 0.0", "return True"),
+        (
+            "succeeds",
+            "before, after = assigned.of(topics), assigned.of(topics, move)",
+            "after = before = assigned.of(topics)",
+        ),
+        ("Assigned.make", "self.z[self.z == move.left] = move.kept", "pass"),
+        ("Assigned.sample", "chosen = np.sort(", "chosen = np.arange(documents.n_docs) if True else np.sort("),
+        ("cheap_merges", "(groups[j] == groups[k]) & ", ""),
+        ("next_search", "if n_made else", "if not n_made else"),
+    ),
+    *of(
+        "topic/_counts/chain.py",
+        "tests/topic/test_split_merge.py",
+        ("CollapsedChain._wants_search", "self.plan.streams or ", ""),
+        ("CollapsedChain._wants_search", "n_burn - FEWEST_LEFT", "n_burn"),
+    ),
+    *of(
+        "kernels/models/lda/split_merge.py",
+        "tests/topic/test_split_merge.py",
+        ("_log_predictive", "(in_doc[own] - 1.0) * (there - 1.0)", "in_doc[own] * (there - 1.0)"),
+        ("_log_predictive", "if product < _SMALLEST:", "if product < 0.0:"),
+    ),
+    *of(
         "topic/_counts/start.py",
         "tests/topic/test_start.py",
         ("learnt_topics", "[:_MOST_DOCS]", ""),

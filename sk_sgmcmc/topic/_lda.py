@@ -97,15 +97,18 @@ class BayesianLDA(CountTopicModel):
     By default, `fit` is collapsed Gibbs sampling throughout. A step redraws the topic of every token given the topics
     of all others, and topics are drawn from their Dirichlet distribution given the assignments of a kept draw.
 
-    In burn-in, the shards of a large corpus are swept in parallel, each with the counts that the other shards had
-    before the sweep. Kept sweeps of two million tokens or more are divided by words instead, which is exact. The shares
+    In the first half of burn-in, the shards of a large corpus are swept in parallel, each with the counts that the
+    other shards had before the sweep. Later sweeps of two million tokens or more are divided by words instead, which is
+    exact. The shares
     of a topic's mass in the parts of the vocabulary have a Dirichlet distribution. Given these shares, the tokens of a
     part depend on the counts of other parts only through their own document. The shares are drawn before each round, in
     which no two threads share a document or a part of the vocabulary.
 
     With whole counts and one number as the prior of the topics, the first sweeps are tempered. The initial temperature
     is about the one at which the last topic would vanish: 1 plus the ``n_components``-th singular value of the scaled
-    counts, at most 1.4. It falls to 1 over 60% of burn-in or over 60 sweeps, whichever ends first.
+    counts, at most 1.4. It falls to 1 over 60% of burn-in or over 60 sweeps, whichever ends first. With 3 to 125 topics
+    and documents in memory, burn-in then searches for lost topics. It makes two similar topics one and splits another
+    if this raises the probability of the tokens, each given all others (Ueda et al. 2000 do so in EM).
 
     `SCIR` with stored assignments has an infinite step size by default. A step draws the topics' cells for the words of
     the minibatch from their Gamma distribution given all assignments, then the rest of each topic's mass from its own
@@ -123,7 +126,8 @@ class BayesianLDA(CountTopicModel):
     ----------
     Blei, Ng and Jordan (2003), Latent Dirichlet allocation, JMLR 3. Patterson and Teh (2013), Stochastic gradient
     Riemannian Langevin dynamics on the probability simplex, NeurIPS, section 4. Baker, Fearnhead, Fox and Nemeth
-    (2018), Large-scale stochastic sampling from the probability simplex, NeurIPS, section 4.1.
+    (2018), Large-scale stochastic sampling from the probability simplex, NeurIPS, section 4.1. Ueda, Nakano, Ghahramani
+    and Hinton (2000), SMEM algorithm for mixture models, Neural Computation 12.
 
     Examples
     --------

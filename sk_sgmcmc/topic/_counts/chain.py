@@ -14,8 +14,9 @@ from .corpus import AssignedShards, Round, pieces
 from .doc_counts import DocumentRecord, counted
 from .document_prior import Progress
 from .growth import drawn_given_counts, evenly_spaced, grown, runs_of, taken_in
+from .split_merge import FEWEST_LEFT, find_lost_topics, next_search
 from .start import StartStep, first_assignments
-from .sweeps import GivenTopicsStep, first_temperature, temperature
+from .sweeps import GivenTopicsStep, first_temperature, temperature, tempered_sweeps
 
 MOST_SOFT = 125  # Up to this number of topics, those of a streaming pass are a good start for sweeps.
 _CHILDREN = 8  # Topics into which a start with more topics divides each topic of a streaming pass.
@@ -219,6 +220,7 @@ class CollapsedChain(TopicChain):
     stored = True
     round = checkpoint = None
     hottest = None  # The temperature of the first sweep, when it is known.
+    next_search = 0  # The step after which lost topics are searched for, or a later one, when no sweep is tempered.
 
     def bind(self, data):
         super().bind(data)
@@ -423,10 +425,30 @@ class CollapsedChain(TopicChain):
         self.n_passes += 1
         self._after_pass(self._progress())
         self.step += 1
+        if self._wants_search():
+            self._search()
         if self.plan.wants(self.step) and self.make_room():
             self.keep(self._kept_draw())
         if self.step >= self.plan.n_iter and not self.data.shards.is_in_memory:
             self._release()
+
+    def _wants_search(self):
+        """Whether to search for lost topics now: between the tempered sweeps of a fit and the end of burn-in."""
+        n_burn, are_few = self.plan.n_burn, 3 <= self.n_topics <= MOST_SOFT
+        if self.plan.streams or not are_few:  # Updates of a fit keep its topics.
+            return False
+        if not (self.data.shards.is_in_memory and self.collapsed.is_fast):
+            return False
+        return max(self.next_search, tempered_sweeps(n_burn)) <= self.step <= n_burn - FEWEST_LEFT
+
+    def _search(self):
+        """Search for lost topics (see `split_merge`)."""
+        documents, collapsed = self.data.documents, self.collapsed
+        priors, groups = self.doc_prior.sweep_priors(documents), self.topic_groups
+        n_made = find_lost_topics(documents, self.z, collapsed.counts, *priors, collapsed.beta, groups, self.rng)
+        self.next_search = next_search(self.step, n_made)
+        if n_made:
+            self.collapsed = self.word_prior.sweeps(documents, self.z, self.doc_prior)
 
     def _temperature(self):
         """Temperature of the next pass: above 1 early in burn-in only."""

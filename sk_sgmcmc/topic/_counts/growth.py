@@ -14,7 +14,8 @@ SWEEPS = DefaultSweeps(work=2.5e8, most=2000, usual=200, fewest=100, large=5e6)
 # The same of models with metadata, whose document priors are drawn with the topics. The topics' shares of the tokens,
 # on which effects depend, then change slowly. In 3 planted corpora of 900,000 tokens with 20 overlapping topics, 90%
 # intervals covered 75% of the effects and 67% of the shares after 277 sweeps, 83% and 82% after 1,200, and 87% and 83%
-# after 2,400, when all of burn-in was approximate; now 83% and 84% after 1,110, in 6 corpora.
+# after 2,400. That was when all of burn-in was approximate and lost topics were not searched for; now it is 86% and
+# 92% after 1,110, in 6 corpora.
 LONG_SWEEPS = DefaultSweeps(work=1e9, most=2000, usual=200, fewest=200, large=5e6)
 HOTTEST = 1.2  # Largest temperature of the first sweeps after documents were added.
 TAKING_IN = 20  # Draws that take in blocks after the documents are dropped.

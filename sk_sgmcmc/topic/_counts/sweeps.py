@@ -605,9 +605,14 @@ def _scaled_counts(data):
     )
 
 
+def tempered_sweeps(n_sweeps):
+    """Number of sweeps above temperature 1, of ``n_sweeps`` in burn-in; it need not be whole."""
+    return min(_COOLING * n_sweeps, _MOST_TEMPERED)
+
+
 def temperature(first, sweep, n_sweeps):
     """The temperature of sweep number ``sweep`` of ``n_sweeps`` in burn-in; number 0 has the temperature ``first``."""
-    n_warm = min(_COOLING * n_sweeps, _MOST_TEMPERED)
+    n_warm = tempered_sweeps(n_sweeps)
     if sweep >= n_warm:
         return 1.0
     return 1.0 + (first - 1.0) * (1.0 - sweep / n_warm)

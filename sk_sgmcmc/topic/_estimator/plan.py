@@ -83,7 +83,14 @@ def _with_topics(chain, sampler):
     if chain.data is not None and chain.z is not None:
         chain.doc_prior.release(chain._assigned())
     other = chain.shallow_copy(MinibatchChain)
-    for name in ("round", "checkpoint", "failure", "progress", "hottest"):  # attributes of collapsed chains only
+    for name in (
+        "round",
+        "checkpoint",
+        "failure",
+        "progress",
+        "hottest",
+        "searches",
+    ):  # attributes of collapsed chains only
         vars(other).pop(name, None)
     other.first_sampler, other.stored, other.flat, other.n_warm, other.z = sampler, True, None, 0, None
     return other
