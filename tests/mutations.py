@@ -1039,6 +1039,12 @@ TOPIC = [
     ),
     *of(
         "topic/_counts/document_prior.py",
+        "tests/topic/test_word_prior.py -k bounded",
+        ("FittedPrior.update", "if self.alpha.size > _MOST_SETTLED:", "if False:"),
+        ("first_doc_prior", "_FIRST_SUM / n_topics", "15.0 / n_topics"),
+    ),
+    *of(
+        "topic/_counts/document_prior.py",
         "tests/topic/test_word_prior.py -k shards",
         ("Progress.may_approximate", "self.burns_in and not self.is_late", "self.burns_in"),
     ),

@@ -264,4 +264,12 @@ def test_the_first_prior_stands_for_a_fifth_of_a_topic_s_tokens_between_bounds(n
 
 
 def test_the_first_prior_of_documents_has_a_bounded_sum():
-    assert [first_doc_prior(k) for k in (1, 150, 300)] == [0.1, 0.1, 0.05]
+    assert [first_doc_prior(k) for k in (1, 50, 100)] == [0.1, 0.1, 0.05]
+
+
+@pytest.mark.parametrize("n_topics", [125, 126])
+def test_many_fitted_priors_of_documents_have_a_bounded_sum(n_topics):
+    """Documents that are not yet concentrated on few topics would otherwise make it ever larger."""
+    counts = np.random.default_rng(0).poisson(3.0, (50, 400))
+    model = BayesianLDA(n_topics, n_iter=40, random_state=0, init="random").fit(counts)
+    assert (model.doc_topic_prior_.sum() <= 5.0 * (1.0 + 1e-9)) == (n_topics > 125)
