@@ -1146,9 +1146,9 @@ TOPIC = [
     *of(
         "topic/_counts/split_merge.py",
         "tests/topic/test_split_merge.py",
-        ("succeeds", "return gain > 0.0", "return True"),
+        ("try_move", "return gain > 0.0", "return True"),
         (
-            "succeeds",
+            "try_move",
             "before, after = assigned.of(topics), assigned.of(topics, move)",
             "after = before = assigned.of(topics)",
         ),

@@ -30,7 +30,7 @@ class BayesianLDA(CountTopicModel):
     ----------
     doc_topic_prior : float, array-like of shape (n_components,) or "auto", default="auto"
         :math:`\alpha`. "auto" fits one value for each topic to stored assignments, in the second half of the sweeps of
-        burn-in; with more than 125 topics, their sum stays at most 5.
+        burn-in; with more than 125 topics, one value for all, at most 5 / n_components.
     topic_word_prior : float, array-like of shape (n_features,) or (n_components, n_features) or "auto", default="auto"
         :math:`\beta`. "auto" fits one number for all words in the collapsed sweeps of burn-in, or of the restarts of
         `partial_fit`. It is 0.01 with samplers on flat space, in `fit` with fresh assignments, and with fewer than ten

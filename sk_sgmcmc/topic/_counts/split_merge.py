@@ -132,7 +132,7 @@ class Assigned:
         return self._subcorpus(at, np.zeros(at.size, dtype=np.uint16), alpha).value()
 
     def make(self, move, rng):
-        """Make a `Move` whose halves are those of a sample: they are found anew."""
+        """Make a `Move` that was found in a sample; the halves of the topic to split are found anew."""
         halves = self.halves(move.split, rng)
         halves.sweep(_PARTING + _PARTED, rng)
         self.z[self.z == move.left] = move.kept
@@ -213,8 +213,8 @@ def proposed_moves(assigned, alike, groups, rng):
     return moves
 
 
-def succeeds(assigned, move, alike, rng):
-    """Whether a move raises the log predictive probability of the tokens; if so, it is made.
+def try_move(assigned, move, alike, rng):
+    """Make a move if it raises the log predictive probability of the tokens, and return whether it does.
 
     The tokens of its topics and of the most similar ones are swept with and without the move.
     """
@@ -249,7 +249,7 @@ def find_lost_topics(documents, z, counts, alpha, group, beta, groups, rng):
     """
     assigned, alike = Assigned(documents, z, alpha, group, beta), similarities(counts, beta)
     sample = assigned.sample(max(_SAMPLE, _SAMPLE_PER_TOPIC * groups.size), rng)
-    made = [move for move in proposed_moves(sample, alike, groups, rng) if succeeds(sample, move, alike, rng)]
+    made = [move for move in proposed_moves(sample, alike, groups, rng) if try_move(sample, move, alike, rng)]
     for move in made:
         assigned.make(move, rng)
     return len(made)
