@@ -145,7 +145,10 @@ def test_a_lost_topic_is_found(planted, documents):
         assert z.size == n and distances(documents, z, planted.components).max() < 0.3
 
 
-def test_right_topics_stay(planted, documents):
+@pytest.mark.parametrize("worth", [split_merge._WORTH, -np.inf])
+def test_right_topics_stay(planted, documents, monkeypatch, worth):
+    """Few moves are tried, and if all are, none is made."""
+    monkeypatch.setattr(split_merge, "_WORTH", worth)
     z = assignments(documents, planted.components, np.random.default_rng(0))
     before = z.copy()
     assert search(documents, z) == 0
@@ -157,6 +160,9 @@ def test_only_exchangeable_topics_take_part(planted, documents):
     before = z.copy()
     assert search(documents, z, groups=np.arange(K)) == 0
     np.testing.assert_array_equal(z, before)
+    assigned = split_merge.Assigned(documents, z, np.ones((1, K)), np.zeros(documents.n_docs, dtype=int), BETA)
+    pairs = split_merge.cheap_merges(assigned, np.bincount(z), np.ones((K, K)), np.arange(K) % 2)
+    assert len(pairs) == K and all(j % 2 == k % 2 for _, j, k in pairs)
 
 
 def test_a_sample_of_the_documents_decides(planted, documents, monkeypatch):
