@@ -1039,7 +1039,7 @@ TOPIC = [
     ),
     *of(
         "topic/_counts/document_prior.py",
-        "tests/topic/test_word_prior.py -k bounded",
+        "tests/topic/test_word_prior.py -k bounded or many_topics",
         ("FittedPrior.update", "if self.alpha.size > _MOST_SETTLED:", "if False:"),
         ("first_doc_prior", "_FIRST_SUM / n_topics", "15.0 / n_topics"),
     ),
