@@ -21,8 +21,9 @@ _PARTING, _PARTED = 3, 12  # Sweeps that part every topic into halves, and furth
 _SHARE, _FEWEST = 0.25, 3  # The most promising: a share of the topics, but at least so many.
 _PAIRS = 1  # Similar pairs that are considered, for each topic.
 _WORTH = 0.1  # A move is tried if the gain from the split is at least this share of the loss from the merge.
-_AROUND = 12  # Topics that are swept in a trial: those of the move and the most similar ones.
-_STAGES, _STAGE, _LAST = 3, 10, 3  # Stages of a trial, sweeps of a stage, and those of them whose values are averaged.
+_AROUND = 12  # Topics in a trial: the three of the move, and the topics most similar to them.
+_STAGES, _STAGE = 3, 10  # A trial has at most so many stages, each of so many sweeps.
+_LAST = 3  # Log probabilities are averaged over so many sweeps at the end of a stage.
 _CLEAR = 0.002  # Difference of log probabilities per token at which a trial ends after a stage.
 
 
@@ -100,10 +101,8 @@ class Assigned:
         else:
             order = rng.permutation(documents.n_docs)
             chosen = np.sort(order[: np.searchsorted(np.cumsum(lengths[order]), n_tokens) + 1])
-        at = documents.tokens_of(chosen)[0]
-        token_ptr = np.concatenate([[0], np.cumsum(lengths[chosen])])
-        shard = Shard(token_ptr, documents.words[at], np.empty(0), 0, documents.n_words)
-        return Assigned(shard, self.z[at], self.alpha, self.group[chosen], self.beta)
+        z = self.z[documents.tokens_of(chosen)[0]]
+        return Assigned(documents.of_docs(chosen), z, self.alpha, self.group[chosen], self.beta)
 
     def of(self, topics, move=None):
         """The `Subcorpus` of some topics, after a `Move` of the first three of them, in the order kept, left, split."""
@@ -132,7 +131,7 @@ class Assigned:
         return self._subcorpus(at, np.zeros(at.size, dtype=np.uint16), alpha).value()
 
     def make(self, move, rng):
-        """Make a `Move` that was found in a sample; the halves of the topic to split are found anew."""
+        """Make a `Move` that a sample has shown to help; the topic is first divided again, by all documents."""
         halves = self.halves(move.split, rng)
         halves.sweep(_PARTING + _PARTED, rng)
         self.z[self.z == move.left] = move.kept
